@@ -13,7 +13,7 @@ import statistics
 import threading
 import time
 
-from stepscope.capture.lines import Lines
+from stepscope.capture.lines import ThreadLines
 
 STEPS, ROUNDS, CUT = 60, 120, 12
 LOOKED_S = 10.0
@@ -34,7 +34,7 @@ def block() -> float:
 
 def looking() -> tuple[float, int]:
     """The share of the time that looking takes by its own count, and how many looks there were in it."""
-    lines = Lines()
+    lines = ThreadLines()
     lines.start(threading.get_ident())
     over = time.perf_counter() + LOOKED_S
     while time.perf_counter() < over:
@@ -47,7 +47,7 @@ def slower() -> tuple[float, float]:
     """By what share the loop becomes slower: mean without the largest and smallest tenth, standard error."""
     found = []
     for _ in range(ROUNDS):
-        before, lines = block(), Lines()
+        before, lines = block(), ThreadLines()
         lines.start(threading.get_ident())
         looked = block()
         lines.stop()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from generator.markdown import section, table
-from stepscope.document.declared import Declared, Shape, fields, objects
+from stepscope.document.declared import DeclaredField, FieldShape, fields, objects
 from stepscope.document.kinds import CATEGORY
 from stepscope.document.report import Report
-from stepscope.document.steps import AccountingRow, Step, Summary
+from stepscope.document.steps import AccountingRow, StepEntry, SummaryEntry
 from stepscope.report.schema import snake
 
 INTRO = """\
@@ -29,7 +29,7 @@ TOLD = ("report", "profile", "findings")
 def page() -> str:
     """The root, then every object in the order in which it is first referred to: those told one by one first."""
     named = [one for one in objects(Report) if one is not Report]
-    first = [one for one in named if home(one) in TOLD or one in (Step, AccountingRow, Summary)]
+    first = [one for one in named if home(one) in TOLD or one in (StepEntry, AccountingRow, SummaryEntry)]
     parts = [section("The document", keys(Report))]
     parts += [section(f"`{snake(one)}`", one.__doc__ or "", keys(one)) for one in first]
     parts += [brief(one) for one in named if one not in first]
@@ -61,19 +61,19 @@ def brief(of: type) -> str:
     return section(f"`{snake(of)}`", f"{told} [More](../src/stepscope/document/{home(of)}.py).", f"{short}.")
 
 
-def meaning(one: Declared) -> str:
+def meaning(one: DeclaredField) -> str:
     """What a key means; its values, where they are few enough to list."""
     values = one.shape.words
     listed = f" One of: {', '.join(f'`{value}`' for value in values)}." if 1 < len(values) <= 8 else ""
     return one.field.meaning + listed
 
 
-def words(shape: Shape) -> str:
+def words(shape: FieldShape) -> str:
     """A type in words, with its unit."""
     return f"{_plain(shape)} or null" if shape.null else _plain(shape)
 
 
-def _plain(shape: Shape) -> str:
+def _plain(shape: FieldShape) -> str:
     if shape.of is not None:
         return f"[{snake(shape.of)}](#{snake(shape.of)})"
     if shape.words:

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepscope.document.comparison import Comparison
-from stepscope.document.declared import Declared, Shape, fields, objects
-from stepscope.document.kernels import Kernel, KernelLaunch
+from stepscope.document.comparison import ComparisonDocument
+from stepscope.document.declared import DeclaredField, FieldShape, fields, objects, title
+from stepscope.document.kernels import KernelEntry, KernelLaunch
 from stepscope.document.report import Report
-from stepscope.document.waits import Copy, CriticalElement, LaunchDelay, Sync
+from stepscope.document.waits import Copy, CriticalElement, LaunchDelayEntry, SyncEntry
 
 TYPES = {int: "number", float: "number", str: "string", bool: "boolean"}
-TABLES = (Kernel, KernelLaunch, Copy, Sync, LaunchDelay, CriticalElement)
+TABLES = (KernelEntry, KernelLaunch, Copy, SyncEntry, LaunchDelayEntry, CriticalElement)
 """Rows that pages show with the declared columns alone."""
 MADE = "Made from src/stepscope/document/ by `make docs`; change it there."
 
 
 def types() -> str:
     """``core/document.d.ts``."""
-    declared = dict.fromkeys((Report, *objects(Report), Comparison, *objects(Comparison)))
+    declared = dict.fromkeys((Report, *objects(Report), ComparisonDocument, *objects(ComparisonDocument)))
     return "\n".join([f"/** {MADE} */", *(line for one in declared for line in _interface(one))]) + "\n"
 
 
 def _interface(of: type) -> Iterator[str]:
     yield ""
     yield f"/** {' '.join((of.__doc__ or '').split())} */"
-    yield f"export interface {of.__name__} {{"
+    yield f"export interface {title(of)} {{"
     for one in fields(of):
         yield f"  {one.key}{'' if one.required else '?'}: {_type(one.shape)};"
     yield "}"
 
 
-def _type(shape: Shape) -> str:
+def _type(shape: FieldShape) -> str:
     return f"{_plain(shape)} | null" if shape.null else _plain(shape)
 
 
-def _plain(shape: Shape) -> str:
+def _plain(shape: FieldShape) -> str:
     if shape.of is not None:
-        return shape.of.__name__
+        return title(shape.of)
     if shape.words:
         return " | ".join(f"'{word}'" for word in shape.words)
     if shape.inner is not None:
@@ -53,11 +53,11 @@ def columns() -> str:
     lines = [f"/** Columns of the report's tables, by object. {MADE} */", "", "export const COLUMNS = {"]
     for one in TABLES:
         titled = [each for each in fields(one) if each.field.column is not None]
-        lines += [f"  {one.__name__}: [", *(f"    {_column(each)}," for each in titled), "  ],"]
+        lines += [f"  {title(one)}: [", *(f"    {_column(each)}," for each in titled), "  ],"]
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def _column(one: Declared) -> str:
+def _column(one: DeclaredField) -> str:
     shape = one.shape
-    kind = shape.of.__name__ if shape.of else shape.kind.name if shape.kind else shape.holds
+    kind = title(shape.of) if shape.of else shape.kind.name if shape.kind else shape.holds
     return f"{{ key: '{one.key}', title: '{one.field.column}', kind: '{kind}' }}"

@@ -104,15 +104,15 @@ def outlined(function: Function) -> Function:
 
 def kernel(function: Function) -> Function:
     """Compile a function that Python calls once that pays, and keep its machine code where a folder for it exists."""
-    return cast(Function, Kernel(function))
+    return cast(Function, CompiledLoop(function))
 
 
 def native(function: Function) -> Function:
     """The same of a function that works on addresses, as Python cannot: it is compiled when it is first called."""
-    return cast(Function, Kernel(function, plain=False))
+    return cast(Function, CompiledLoop(function, plain=False))
 
 
-class Kernel:
+class CompiledLoop:
     """A loop that Python calls."""
 
     def __init__(self, function: Callable[..., Any], *, plain: bool = True) -> None:
@@ -219,7 +219,7 @@ def _machine(function: FunctionType, **options: Any) -> Any:
     names = function.__globals__
     called = {name: names[name] for name in function.__code__.co_names if name in names}
     parts = {name: _part(one) for name, one in called.items() if hasattr(one, _PART)}
-    parts |= {name: one.machine for name, one in called.items() if isinstance(one, Kernel)}
+    parts |= {name: one.machine for name, one in called.items() if isinstance(one, CompiledLoop)}
     if parts:
         known = FunctionType(function.__code__, {**names, **parts}, function.__name__, function.__defaults__)
         known.__module__, known.__qualname__ = function.__module__, function.__qualname__

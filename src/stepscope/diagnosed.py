@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stepscope.comparison.compare import Comparison
     from stepscope.comparison.side import Side
-    from stepscope.web.assemble import Run
+    from stepscope.web.assemble import ShownRun
 
 
 class Diagnosed:
@@ -54,7 +54,7 @@ class Diagnosed:
         """What short texts show: the document, or one without tables that take time to work out."""
         return self.document()
 
-    def run(self) -> Run:
+    def run(self) -> ShownRun:
         """What pages show of it."""
         raise NotImplementedError
 

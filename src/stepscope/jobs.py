@@ -21,7 +21,7 @@ from stepscope.inputs.source import Source
 
 if TYPE_CHECKING:
     from stepscope.comparison.side import Side
-    from stepscope.web.assemble import Run
+    from stepscope.web.assemble import ShownRun
 
 _NAMED = 3
 Progress = Callable[[str, int, int], None]
@@ -97,16 +97,16 @@ class Job(Diagnosed):
 
         return document.of_job(self.facts, self.diagnosis, self._asked())
 
-    def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
+    def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> ShownRun:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why
         others' are not there."""
         from stepscope.report import phrases
-        from stepscope.web.assemble import Run
+        from stepscope.web.assemble import ShownRun
         from stepscope.web.links import links
 
         document = self.document()
         joined = links(self.facts, traces) if traces else None
-        return Run(phrases.header(document)[0], document, joined, no_traces, traces or {})
+        return ShownRun(phrases.header(document)[0], document, joined, no_traces, traces or {})
 
     @cached_property
     def side(self) -> Side:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stepscope.comparison.side import Side
     from stepscope.diagnosis.what_if import LargerBatch, Prediction
     from stepscope.jobs import Job
-    from stepscope.web.assemble import Run
+    from stepscope.web.assemble import ShownRun
 
 Progress = Callable[[str, int, int], None]
 Span = tuple[int | None, int | None]
@@ -188,15 +188,15 @@ class Profile(Diagnosed):
     def _brief(self) -> dict[str, Any]:
         from stepscope.report import document
 
-        file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
+        file = document.InputFile(str(self.source.path), self.source.size, self.trace.completeness.events)
         return document.brief(self.facts, self.diagnosis, [file])
 
-    def run(self) -> Run:
+    def run(self) -> ShownRun:
         """What pages show of this profile: the report and the trace, packed for a browser."""
-        from stepscope.web.assemble import Run
+        from stepscope.web.assemble import ShownRun
         from stepscope.web.pack import pack
 
-        return Run(self.source.path.name, self.document(), pack(self))
+        return ShownRun(self.source.path.name, self.document(), pack(self))
 
     def _named(self) -> str:
         return f"Profile {self.source.path.name}, {self.trace.completeness.events:,} events"

@@ -7,7 +7,7 @@ from hypothesis import given
 
 import stepscope
 from stepscope.analysis import summary
-from stepscope.analysis.annotations import Annotations, Times, annotation_times
+from stepscope.analysis.annotations import Annotations, UsedStepTimes, annotation_times
 from stepscope.analysis.categories import BUSY
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.trace import tables as t
@@ -46,7 +46,7 @@ def check(facts: Facts, made: Annotations) -> None:
         assert all(whole is None or own is None or whole >= own >= 0 for whole, own in pairs)
 
 
-def us(times: Times) -> tuple[float | None, ...]:
+def us(times: UsedStepTimes) -> tuple[float | None, ...]:
     values = (times.host_ns, times.device_ns, times.idle_ns)
     return tuple(None if ns is None else ns / US for ns in values)
 

@@ -11,7 +11,7 @@ import pytest
 from stepscope.analysis.costs.attribute import KINDS, op_costs, owners
 from stepscope.analysis.costs.call import Cost
 from stepscope.analysis.costs.table import cost_of
-from stepscope.analysis.hlo.programs import Programs
+from stepscope.analysis.hlo.programs import TracePrograms
 from stepscope.trace.tables import NULL
 from tests.kit.builder import TraceDrawing
 from tests.support import facts_of
@@ -210,7 +210,7 @@ def test_each_product_is_counted_once_with_the_types_of_its_kernel():
     drawing.kernel(drawing.launch(205), "k", 240, 10)
     facts = facts_of(drawing.events())
     trace, (activity,) = facts.trace, facts.activities
-    costs = op_costs(trace, Programs(trace))
+    costs = op_costs(trace, TracePrograms(trace))
     own = owners(trace, costs, activity)
     assert [trace.name_of(at) if at >= 0 else None for at in own] == ["aten::copy_", "aten::addmm", None]
     assert costs.bytes[own[0]] == 128 * 2 + 128 * 4
@@ -224,7 +224,7 @@ def test_without_shapes_nothing_has_a_cost():
     drawing.host("aten::mm", 10, 30)
     drawing.kernel(drawing.launch(20), "k", 40, 10)
     facts = facts_of(drawing.events())
-    costs = op_costs(facts.trace, Programs(facts.trace))
+    costs = op_costs(facts.trace, TracePrograms(facts.trace))
     assert (costs.kind == -1).all()
     assert (costs.flops == NULL).all()
     assert owners(facts.trace, costs, facts.activities[0]).tolist() == [-1]

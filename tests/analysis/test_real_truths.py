@@ -12,7 +12,7 @@ from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
-from stepscope.formats.chrome.events import Argument, RawEvents
+from stepscope.formats.chrome.events import ArgumentColumn, RawEvents
 from stepscope.formats.chrome.kineto import to_trace
 from stepscope.formats.chrome.scan import read_events
 from stepscope.inputs.source import Source
@@ -159,9 +159,9 @@ def without_python_frames(events: RawEvents) -> RawEvents:
     place = np.full(len(events), -1, np.int32)
     place[keep] = np.arange(keep.size, dtype=np.int32)
 
-    def kept(argument: Argument) -> Argument:
+    def kept(argument: ArgumentColumn) -> ArgumentColumn:
         rows = place[argument.rows]
-        return Argument(rows[rows >= 0], argument.ints[rows >= 0], argument.texts[rows >= 0])
+        return ArgumentColumn(rows[rows >= 0], argument.ints[rows >= 0], argument.texts[rows >= 0])
 
     columns = {
         f.name: getattr(events, f.name)[keep]

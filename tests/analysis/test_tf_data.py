@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.analysis.iterators import Iterators
+from stepscope.analysis.iterators import PipelineIterators
 from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis import tf_data
@@ -31,7 +31,7 @@ def found(pipeline: Pipeline) -> tuple[str, str]:
     return finding.why, finding.fix
 
 
-def iterators(pipeline: Pipeline) -> Iterators:
+def iterators(pipeline: Pipeline) -> PipelineIterators:
     stages = facts_of(pipeline).input_stages
     assert stages is not None
     assert stages.iterators is not None

@@ -245,7 +245,7 @@ def test_executions_that_nothing_tells_apart_are_not_recorded():
     assert (duty.executions, duty.executing_ns, duty.share) == (None, None, None)
     assert duty.collective_share == 0.26
     assert duty_cycle_share(facts) is None
-    report = check(document.make(facts, diagnose(facts), [document.File("profile", None, None)]))
+    report = check(document.make(facts, diagnose(facts), [document.InputFile("profile", None, None)]))
     (table,) = [made for made in sections(report) if made.title == "Compiled modules (XLA)"]
     assert table.rows == [("not recorded", "26.0 %")]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope import pipeline
-from stepscope.web.assemble import Run, html_file
+from stepscope.web.assemble import ShownRun, html_file
 from tests.kit import example_ranks
 
 
@@ -36,5 +36,5 @@ def document_of(world: int, late: int) -> dict[str, Any]:
 def page_of(folder: Path, world: int, late: int) -> str:
     """The address of its pages."""
     out = folder / f"{world}.html"
-    out.write_text(html_file([Run(f"{world} ranks", document_of(world, late), None)]), encoding="utf-8")
+    out.write_text(html_file([ShownRun(f"{world} ranks", document_of(world, late), None)]), encoding="utf-8")
     return out.as_uri()

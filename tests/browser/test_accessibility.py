@@ -12,7 +12,7 @@ import pytest
 from stepscope import cli
 from stepscope.cli.view import captures_in, entries_of
 from stepscope.web.app import App
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from tests.kit import example_ranks
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLE, EXAMPLES
@@ -87,7 +87,7 @@ def test_every_page_of_a_real_report(open_: Callable[[str], Page], reports: Repo
 
 def test_charts_as_tables_the_list_of_keys_and_the_capture_form(open_: Callable[[str], Page], tmp_path: Path) -> None:
     entries = entries_of((str(EXAMPLE), str(EXAMPLES / "cpu_input_fixed.json.gz")))
-    with Server(App(lambda: entries, captures=captures_in(tmp_path))) as server:
+    with PageServer(App(lambda: entries, captures=captures_in(tmp_path))) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         page = open_(server.url)
         for button in page.get_by_role("button", name="Table", exact=True).all():

@@ -13,7 +13,7 @@ import pytest
 from stepscope.cli.view import captures_in, entries_of
 from stepscope.remote.messages import XPLANE, ProfileRequest, encoded_response
 from stepscope.web.app import App
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from stepscope.wire import field
 from tests.browser.test_report_served import SECONDS, watched
 from tests.web.reports import EXAMPLE
@@ -29,7 +29,7 @@ def form(browser: Browser, folder: Path) -> Iterator[Page]:
     """The open form of a page that keeps captures below a folder."""
     pytest.importorskip("grpc", reason="grpcio is not installed (pip install grpcio)")
     entries = entries_of((str(EXAMPLE),))
-    with Server(App(lambda: entries, captures=captures_in(folder))) as server:
+    with PageServer(App(lambda: entries, captures=captures_in(folder))) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with watched(browser, server.url) as page:
             page.goto(server.url)

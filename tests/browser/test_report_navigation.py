@@ -10,7 +10,7 @@ import pytest
 
 import stepscope
 from stepscope.units import format_ns
-from stepscope.web.assemble import Run, html_file
+from stepscope.web.assemble import ShownRun, html_file
 from tests.browser.large_jobs import page_of
 from tests.kit.traces import real_trace
 
@@ -47,7 +47,7 @@ def test_waiting_without_a_remedy_says_what_the_host_was_in(page: Page, tmp_path
     profile = stepscope.open(real_trace(B200))
     document = {**profile.document(), "findings": [], "plan": []}
     out = tmp_path / "report.html"
-    out.write_text(html_file([Run("a", document, profile.run().pack)]), encoding="utf-8")
+    out.write_text(html_file([ShownRun("a", document, profile.run().pack)]), encoding="utf-8")
     page.goto(f"{out.as_uri()}#/overview")
     told = page.locator(".host-in")
     longest = max(

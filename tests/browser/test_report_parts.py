@@ -11,7 +11,7 @@ import pytest
 
 import stepscope
 from stepscope.units import format_ns
-from stepscope.web.assemble import Run, html_file
+from stepscope.web.assemble import ShownRun, html_file
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLES
 
@@ -191,7 +191,7 @@ def test_no_one_is_sent_to_xla_who_came_from_there(page: Page, tmp_path: Path) -
     document = stepscope.open(EXAMPLES / JAX).document()
     document = {**document, "analyses": {**document["analyses"], "roofline": {"ops": [], "kernels": []}}}
     out = tmp_path / "report.html"
-    out.write_text(html_file([Run("a", document, None)]), encoding="utf-8")
+    out.write_text(html_file([ShownRun("a", document, None)]), encoding="utf-8")
     open_page(page, out.as_uri(), "kernels")
     text = page.locator("section:has(h2:text-is('Roofline of ops by shape'))").inner_text()
     assert "record_shapes" not in text

@@ -23,7 +23,7 @@ import pytest
 import stepscope
 from stepscope.cli.view import comparison_of, entries_of
 from stepscope.web.app import App, Entry, Opened
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from tests.web.reports import EXAMPLE, EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -161,7 +161,7 @@ def test_the_trace_of_a_file_is_drawn_by_a_worker(page: Page, reports: Reports) 
 @contextmanager
 def serving(app: App) -> Iterator[str]:
     """The address of a server in this process."""
-    with Server(app) as server:
+    with PageServer(app) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server.url
         server.shutdown()

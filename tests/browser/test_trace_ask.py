@@ -10,7 +10,7 @@ import pytest
 
 import stepscope
 from stepscope.web.app import App, Entry, Opened
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from tests.browser.trace_steps import opened, panel, settled, tab
 from tests.web.reports import EXAMPLE
 
@@ -29,7 +29,7 @@ def profile() -> stepscope.Profile:
 @pytest.fixture
 def served(browser: Browser, profile: stepscope.Profile) -> Iterator[Page]:
     entry = Entry("one.json", lambda: Opened(profile.run(), profile.arguments, query=profile.query))
-    with Server(App(lambda: [entry])) as server:
+    with PageServer(App(lambda: [entry])) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
         page = context.new_page()

@@ -11,7 +11,7 @@ import pytest
 
 import stepscope
 from stepscope.web.app import App, Entry, Opened
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from tests.browser.trace_steps import command, heads, opened, panel, pressed, settled, span, tab
 from tests.web.reports import EXAMPLE
 
@@ -142,7 +142,7 @@ def served() -> Iterator[str]:
     profile = stepscope.open(EXAMPLE)
     assert isinstance(profile, stepscope.Profile)
     entries = [Entry("one.json", lambda: Opened(profile.run(), profile.arguments))] * 2
-    with Server(App(lambda: entries)) as server:
+    with PageServer(App(lambda: entries)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server.url
         server.shutdown()

@@ -141,7 +141,7 @@ def test_every_method_of_keras_is_known():
 def test_the_hook_follows_the_recording(monkeypatch: pytest.MonkeyPatch, opened: list[str]):
     """Two batches before the window, two in it, two after."""
     from stepscope.capture.hooks import into_keras
-    from stepscope.capture.phases import Phase
+    from stepscope.capture.phases import RecordingPhase
 
     class List:
         def __init__(self, *callbacks: Callback) -> None:
@@ -151,8 +151,14 @@ def test_the_hook_follows_the_recording(monkeypatch: pytest.MonkeyPatch, opened:
             for callback in self.callbacks:
                 callback.on_train_batch_end(batch)
 
-    phases = [Phase.SETTLING, Phase.RECORDING, Phase.RECORDING, Phase.EXPORTING, Phase.DONE]
-    recorder = SimpleNamespace(phase=Phase.SETTLING, on_done=[])
+    phases = [
+        RecordingPhase.SETTLING,
+        RecordingPhase.RECORDING,
+        RecordingPhase.RECORDING,
+        RecordingPhase.EXPORTING,
+        RecordingPhase.DONE,
+    ]
+    recorder = SimpleNamespace(phase=RecordingPhase.SETTLING, on_done=[])
 
     def call(source: int, key: object) -> None:
         recorder.phase = phases.pop(0)

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from stepscope.capture import lines as module
-from stepscope.capture.lines import Lines, working_thread
+from stepscope.capture.lines import ThreadLines, working_thread
 from stepscope.capture.options import Options
 from stepscope.capture.xplane_backend import JaxBackend
 
 
-def watched(work: Callable[[threading.Event], object]) -> Lines:
+def watched(work: Callable[[threading.Event], object]) -> ThreadLines:
     """What is seen of a thread that does this until it is told to end."""
-    over, looks = threading.Event(), Lines()
+    over, looks = threading.Event(), ThreadLines()
     thread = threading.Thread(target=work, args=(over,))
     thread.start()
     assert thread.ident is not None
@@ -80,14 +80,14 @@ def test_dear_looks_are_fewer(monkeypatch: pytest.MonkeyPatch, look_ns: int, few
             now += round(timeout * 1e9)
             return now > 1_000_000_000
 
-    def one(self: Lines, ident: int, scheduled: int | None) -> None:
+    def one(self: ThreadLines, ident: int, scheduled: int | None) -> None:
         nonlocal now, spent
         now, spent = now + look_ns, spent + look_ns
 
-    monkeypatch.setattr(module.Lines, "_one", one)
+    monkeypatch.setattr(module.ThreadLines, "_one", one)
     monkeypatch.setattr(module, "perf_counter_ns", lambda: now)
     monkeypatch.setattr(module, "thread_time_ns", lambda: spent)
-    lines = Lines()
+    lines = ThreadLines()
     monkeypatch.setattr(lines, "_over", Waiting())
     lines._look_on(0, None)
     assert fewest <= spent // look_ns <= most
@@ -104,7 +104,7 @@ def test_short_python_is_met_and_python_s_own_interval_comes_back() -> None:
 
 def test_an_interval_that_the_job_sets_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     own = sys.getswitchinterval()
-    looks, over = Lines(), threading.Event()
+    looks, over = ThreadLines(), threading.Event()
     thread = threading.Thread(target=waits, args=(over,))
     thread.start()
     assert thread.ident is not None
@@ -123,7 +123,7 @@ def test_an_interval_that_the_job_sets_meanwhile_stays(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("stacks", [True, False])
 def test_only_a_recording_with_stacks_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stacks: bool) -> None:
     asked = []
-    monkeypatch.setattr(module.Lines, "start", lambda self, ident: asked.append(ident))
+    monkeypatch.setattr(module.ThreadLines, "start", lambda self, ident: asked.append(ident))
     backend = JaxBackend(Options(out=str(tmp_path), stacks=stacks))
     monkeypatch.setattr(backend, "start", lambda folder: None)
     backend.begin(None)

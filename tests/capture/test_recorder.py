@@ -11,7 +11,7 @@ import pytest
 from stepscope.capture import settling, telling, window
 from stepscope.capture.backend import Declined, placed
 from stepscope.capture.options import fewest_steps
-from stepscope.capture.phases import Phase
+from stepscope.capture.phases import RecordingPhase
 from stepscope.capture.steps import CALL
 from tests.capture.pretended import MS, Job, Pretended
 
@@ -86,7 +86,7 @@ def test_calls_of_models_are_steps_unless_optimizers_step_yet(
     ran, over = job(), []
     ran.recorder.on_calls_over.append(lambda: over.append(1))
     ran.steps(45, source=CALL)
-    assert ran.recorder.phase is Phase.LISTENING
+    assert ran.recorder.phase is RecordingPhase.LISTENING
     assert (len(ran.recorder.manifest.files), over, ran.taken_out) == (1, [1], 0)
     ran.steps(30, source=CALL)
     ran.steps(3)
@@ -100,7 +100,7 @@ def test_calls_of_models_are_steps_unless_optimizers_step_yet(
 def test_a_stretch_of_time_gives_way_to_steps(job: Callable[..., Job]) -> None:
     ran = job()
     assert ran.recorder.record_for("pretended", 2.0)
-    assert ran.recorder.phase is Phase.LISTENING
+    assert ran.recorder.phase is RecordingPhase.LISTENING
     ran.steps(40)
     manifest = ran.end()
     assert (manifest["window"]["steps"], len(manifest["files"])) == (20, 2)
@@ -243,7 +243,7 @@ def test_no_failure_of_the_profiler_reaches_the_job(job: Callable[..., Job], met
     assert "RuntimeError: broken" in {failure["what"] for failure in manifest["failures"]}
     assert manifest["no_profile"]
     assert manifest["files"] == []
-    assert ran.recorder.phase is Phase.DONE
+    assert ran.recorder.phase is RecordingPhase.DONE
     assert ran.taken_out == 1
     assert ("discard",) in ran.calls or method not in ("begin", "mark")
 

@@ -7,7 +7,7 @@ import pytest
 
 from stepscope.analysis.costs.attribute import KINDS, op_costs
 from stepscope.analysis.costs.call import MATRIX_KINDS
-from stepscope.analysis.hlo.programs import Programs
+from stepscope.analysis.hlo.programs import TracePrograms
 from tests.captures.checks import opened
 from tests.captures.jobs import Captures
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 def test_as_pytorch_counts(captures: Captures) -> None:
     capture = captures["torch_flops"]
     trace = opened(capture.file("trace.json.gz")).trace
-    costs = op_costs(trace, Programs(trace))
+    costs = op_costs(trace, TracePrograms(trace))
     ours = {str(kind): int(costs.flops[np.flatnonzero(costs.kind == KINDS.index(kind))].sum()) for kind in MATRIX_KINDS}
     theirs = capture.truth["flops"]
     products = sum(theirs[f"aten.{op}"] for op in ("mm", "bmm", "addmm", "baddbmm"))

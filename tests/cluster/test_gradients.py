@@ -18,7 +18,7 @@ from stepscope.analysis.facts import analyse
 from stepscope.cluster.gradients import gradients
 from stepscope.diagnosis.engine import diagnose
 from stepscope.names.collectives import Collective
-from stepscope.report.document import File, make
+from stepscope.report.document import InputFile, make
 from stepscope.report.gradients import headlines
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Device, Info
@@ -165,7 +165,7 @@ def test_parts_of_layers_and_metrics_are_no_gradients(around: str, description: 
     drawing = TraceDrawing()
     drawing.host("Optimizer.step#SGD.step", 1, 5, "user_annotation")
     facts = analyse(trace_of([*drawing.events(), *events]))
-    document = documents.check(make(facts, diagnose(facts), [File("a.json", 1, 1)]))
+    document = documents.check(make(facts, diagnose(facts), [InputFile("a.json", 1, 1)]))
     assert ("gradients" in document["analyses"]) is gradients
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stepscope.analysis.recording import Run
+from stepscope.analysis.recording import RecordedRun
 from stepscope.comparison.compare import Comparison, compare
 from stepscope.comparison.side import Side, of_profile
 from stepscope.diagnosis.engine import diagnose
@@ -28,7 +28,7 @@ def run(input_us: int, loader: str = IN_LOOP, *, unrecorded: float | None = 1.0,
         drawing.annotation(loader, start, input_us)
         drawing.python("data.py(12): augment", start, input_us)
         drawing.host("aten::mm", start + input_us, REST)
-    known = Run() if unrecorded is None else Run(step * US, round(unrecorded * step * US))
+    known = RecordedRun() if unrecorded is None else RecordedRun(step * US, round(unrecorded * step * US))
     facts = replace(facts_of(drawing.events()), run=replace(known, cores=2, machine_cores=2, workers=workers))
     return of_profile(facts, diagnose(facts))
 

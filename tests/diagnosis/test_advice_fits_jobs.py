@@ -13,7 +13,7 @@ from stepscope.analysis.workload import CPU, Purpose, Workload
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.remedies import HOST_WORK, NVIDIA, remedy
 from stepscope.report import terminal
-from stepscope.report.document import File, make
+from stepscope.report.document import InputFile, make
 from tests.kit.jobs_of_kinds import as_inference, as_serving, of_version
 from tests.kit.kineto_form import Form
 from tests.kit.kineto_writer import write_kineto
@@ -53,7 +53,7 @@ def told(name: str, job: str) -> tuple[str, Facts]:
     events, form, newest = JOBS[job]
     trace = trace_of_bytes(write_kineto(events(CASES[name]().events), form))
     facts = analyse(trace if newest is None else of_version(trace, newest))
-    document = make(facts, diagnose(facts), [File("profile.json", 1, 1)])
+    document = make(facts, diagnose(facts), [InputFile("profile.json", 1, 1)])
     return terminal.render(document, width=200, verbose=True), facts
 
 

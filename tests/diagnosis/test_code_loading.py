@@ -10,7 +10,7 @@ import pytest
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.report import markdown
-from stepscope.report.document import File, make
+from stepscope.report.document import InputFile, make
 from stepscope.report.terminal import render
 from stepscope.web.words import words
 from tests.analysis.test_once import LONG, SET_UP, capturing, launching
@@ -209,7 +209,7 @@ def test_a_report_of_capture_claims_no_step_time(marked: bool):
     launching(drawing, at, "attention")
     facts = facts_with(drawing.events(), deviceProperties=NVIDIA)
     assert facts.is_capture
-    file = File("capture.json", 1, 1)
+    file = InputFile("capture.json", 1, 1)
     made = check(json.loads(json.dumps(make(facts, diagnose(facts), [file]))))
     assert set(made["summary"]["step_time_ns"].values()) == {None}
     assert sum(made["summary"]["parts_ns_per_step"].values()) > 0

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from stepscope.analysis.workload import Feature, Workload
-from stepscope.diagnosis.remedies import GIVING_OPS, LAUNCH, OPTIMIZER, ZERO_GRAD, Part, remedy
+from stepscope.diagnosis.remedies import GIVING_OPS, LAUNCH, OPTIMIZER, ZERO_GRAD, RemedyPart, remedy
 from stepscope.names import in_use
 from stepscope.names.purposes import Purpose
 from tests.diagnosis.loops import CALL, diagnosed, facts_with, loop
@@ -84,7 +84,7 @@ def test_python_s_share_has_advice_left_whatever_is_in_use(
 
 
 def test_parts_hold_given_and_unless_what_is_in_use() -> None:
-    part = Part("x", given=(Feature.FOREACH,), unless=(Feature.FUSED,))
+    part = RemedyPart("x", given=(Feature.FOREACH,), unless=(Feature.FUSED,))
     assert part.fits(Workload(uses=frozenset({Feature.FOREACH})))
     assert not part.fits(Workload())
     assert not part.fits(Workload(uses=frozenset({Feature.FOREACH, Feature.FUSED})))

@@ -616,7 +616,7 @@ def test_of_a_device_in_part_lost_no_share_is_shown():
     cut = missing(facts, Loss("truncated", 1, "the file is cut off", damaged=True))
     assert busy_share(facts, collectives=True) is not None
     assert busy_share(cut, collectives=True) is None
-    text = render(document.make(cut, diagnose(cut), [document.File("cut", None, None)]))
+    text = render(document.make(cut, diagnose(cut), [document.InputFile("cut", None, None)]))
     assert "█" not in text
     assert "copying" not in text
 

@@ -19,8 +19,8 @@ from stepscope.diagnosis.remedies import (
     PYTORCH,
     TENSORFLOW,
     TORCH_XLA,
-    Part,
     Remedies,
+    RemedyPart,
     remedy,
 )
 from stepscope.names import sync_hints
@@ -155,7 +155,7 @@ def test_no_alternative_to_an_op_that_waits_is_of_another_kind_of_program(purpos
     for hint in hints:
         for line in hint.alternatives:
             given = line if isinstance(line, sync_hints.Advice) else sync_hints.Advice(line)
-            if Part("", given.purposes, given.since).fits(workload):
+            if RemedyPart("", given.purposes, given.since).fits(workload):
                 # An op that waits names its framework itself.
                 assert misfits(given.text, workload, allowed=r"jnp\.|lax\.|jax\.") == [], given.text
 
@@ -193,7 +193,7 @@ def plain_texts(path: Path) -> Iterator[str]:
         if isinstance(node, ast.AnnAssign):
             spared = "Remedies" in ast.unparse(node.annotation)
         elif isinstance(node, ast.Call):
-            spared = ast.unparse(node.func) in ("Part", "Rule", "re.compile")
+            spared = ast.unparse(node.func) in ("RemedyPart", "Rule", "re.compile")
         else:
             spared = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         left_out |= {id(child) for child in ast.walk(node)} if spared else set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from stepscope.doctor import Case, Host, Ran
+from stepscope.doctor import Case, Host, ProgramEnd
 from stepscope.doctor.case import PROBE
 from stepscope.doctor.frameworks import JAX, TENSORFLOW, TORCH
 from stepscope.doctor.machine import COMPILER_PROBE
@@ -25,9 +25,9 @@ class Machine(Host):
     """Answers from its fields; the defaults are a sound machine without devices or frameworks."""
 
     files: dict[str, str] = field(default_factory=dict)
-    programs: dict[str, Ran] = field(default_factory=dict)
+    programs: dict[str, ProgramEnd] = field(default_factory=dict)
     """What programs say, by name."""
-    scripts: dict[str, Ran | None] = field(default_factory=dict)
+    scripts: dict[str, ProgramEnd | None] = field(default_factory=dict)
     """What Python says to a script."""
     variables: dict[str, str] = field(default_factory=dict)
     unusable: tuple[str, ...] = ()
@@ -72,7 +72,9 @@ class Machine(Host):
     def installed(self, package: str) -> str | None:
         return self.beside.get(package)
 
-    def run(self, command: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None) -> Ran | None:
+    def run(
+        self, command: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None
+    ) -> ProgramEnd | None:
         if command[1:2] == ["-c"]:
             self.started.append(command[2])
             return {COMPILER_PROBE: says(numba="0.61.0", folder="/cache/of/mine"), PROBE: packages(), **self.scripts}[
@@ -85,12 +87,12 @@ def _matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
     return len(path) == len(pattern) and all(map(fnmatch.fnmatchcase, path, pattern))
 
 
-def says(**answer: Any) -> Ran:
+def says(**answer: Any) -> ProgramEnd:
     """A script that prints an answer."""
-    return Ran(0, json.dumps(answer) + "\n")
+    return ProgramEnd(0, json.dumps(answer) + "\n")
 
 
-def packages(torch_build: Mapping[str, str] | None = None, **versions: str) -> Ran:
+def packages(torch_build: Mapping[str, str] | None = None, **versions: str) -> ProgramEnd:
     """The answer of a Python with these packages; underscores stand for hyphens."""
     return says(
         python="3.11.9",
@@ -100,9 +102,9 @@ def packages(torch_build: Mapping[str, str] | None = None, **versions: str) -> R
     )
 
 
-def smi(*gpus: str, driver: str = "550.54.15") -> Ran:
+def smi(*gpus: str, driver: str = "550.54.15") -> ProgramEnd:
     """What nvidia-smi says of some GPUs."""
-    return Ran(0, "".join(f"{gpu}, {driver}\n" for gpu in gpus))
+    return ProgramEnd(0, "".join(f"{gpu}, {driver}\n" for gpu in gpus))
 
 
 def with_nvidia(count: int = 1, *, driver: str = "550.54.15", restricted: bool = False, **more: Any) -> Machine:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stepscope.doctor import CHECKS, Case, Host, Outcome, Ran, State, examine, frameworks, gpu, machine
+from stepscope.doctor import CHECKS, Case, CheckOutcome, Host, ProgramEnd, State, examine, frameworks, gpu, machine
 from stepscope.doctor.case import PROBE
 from stepscope.doctor.known import KNOWN
 from stepscope.doctor.machine import COMPILER_PROBE
@@ -30,7 +30,7 @@ from tests.doctor.machines import (
 OK, WARNING, PROBLEM, ABSENT = State.OK, State.WARNING, State.PROBLEM, State.NOT_APPLICABLE
 
 
-def told(outcome: Outcome, state: State, *words: str) -> None:
+def told(outcome: CheckOutcome, state: State, *words: str) -> None:
     """The outcome is of this state, says these words, and has a cure exactly where one is needed."""
     assert outcome.state is state, outcome
     text = f"{outcome.sentence} {outcome.cure or ''}"
@@ -63,7 +63,7 @@ def test_every_check_answers_where_nothing_can_be_asked():
 
     silent = Mute(beside={}, needed=(), folder=None, stdout="unknown")
     for _, outcome in examine(case(silent)):
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, CheckOutcome)
         assert outcome.sentence
 
 
@@ -86,16 +86,18 @@ def test_python_and_packages():
 
 
 def test_compiled_loops():
-    def says_of(ran: Ran | None) -> Outcome:
+    def says_of(ran: ProgramEnd | None) -> CheckOutcome:
         return machine.compiler(case(Machine(scripts={COMPILER_PROBE: ran})))
 
     told(says_of(says(numba="0.61.0", folder="/c")), OK, "0.61.0", "/c")
     told(says_of(says(numba="0.61.0", folder=None)), WARNING, "STEPSCOPE_CACHE")
-    broken = Ran(1, '{"numba": null, "folder": null}\n', "Traceback\nImportError: Numba needs NumPy 2.2 or less.\n")
+    broken = ProgramEnd(
+        1, '{"numba": null, "folder": null}\n', "Traceback\nImportError: Numba needs NumPy 2.2 or less.\n"
+    )
     told(says_of(broken), WARNING, "Numba needs NumPy 2.2 or less", "pip install --upgrade numba numpy")
-    told(says_of(Ran(None)), WARNING, "no answer")
+    told(says_of(ProgramEnd(None)), WARNING, "no answer")
     told(says_of(None), WARNING, "no answer")
-    told(says_of(Ran(-11, "", "")), WARNING, "it said nothing")
+    told(says_of(ProgramEnd(-11, "", "")), WARNING, "it said nothing")
     told(machine.compiler(case(Machine(variables={"NUMBA_DISABLE_JIT": "1"}))), WARNING, "unset NUMBA_DISABLE_JIT")
     told(machine.compiler(case(Machine(variables={"NUMBA_DISABLE_JIT": "0"}))), OK)
 
@@ -185,9 +187,9 @@ def test_nvidia_gpus():
     mixed = with_nvidia(programs={"nvidia-smi": smi("NVIDIA T4", "NVIDIA L4")})
     told(gpu.nvidia_gpu(case(mixed)), OK, "1 × NVIDIA T4, 1 × NVIDIA L4")
     complaint = "Failed to initialize NVML: Driver/library version mismatch\n"
-    failing = with_nvidia(programs={"nvidia-smi": Ran(18, complaint)})
+    failing = with_nvidia(programs={"nvidia-smi": ProgramEnd(18, complaint)})
     told(gpu.nvidia_gpu(case(failing)), PROBLEM, "version mismatch", "Reboot")
-    hanging = with_nvidia(programs={"nvidia-smi": Ran(None)})
+    hanging = with_nvidia(programs={"nvidia-smi": ProgramEnd(None)})
     told(gpu.nvidia_gpu(case(hanging)), PROBLEM)
     without_smi = with_nvidia()
     del without_smi.programs["nvidia-smi"]
@@ -219,7 +221,9 @@ def test_nvidia_permission():
     told(gpu.nvidia_permission(case(old)), PROBLEM, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES")
     boundary = with_nvidia(restricted=True, driver="440.33.01")
     told(gpu.nvidia_permission(case(boundary)), WARNING)
-    unknown = with_nvidia(restricted=True, programs={"nvidia-smi": Ran(1)}, files={"/proc/driver/nvidia/version": ""})
+    unknown = with_nvidia(
+        restricted=True, programs={"nvidia-smi": ProgramEnd(1)}, files={"/proc/driver/nvidia/version": ""}
+    )
     told(gpu.nvidia_permission(case(unknown)), PROBLEM)
     inside = with_nvidia(restricted=True, files={"/.dockerenv": ""})
     told(gpu.nvidia_permission(case(inside)), WARNING, "--cap-add=SYS_ADMIN")
@@ -285,11 +289,11 @@ def test_the_python_of_the_job():
     told(frameworks.environment(case(Machine())), WARNING, "nothing can be recorded there", "--python PATH")
     for ran, words in (
         (None, "cannot be started"),
-        (Ran(None), "no answer"),
-        (Ran(1, "", "SyntaxError: invalid syntax"), "SyntaxError"),
-        (Ran(0, "hello"), "hello"),
-        (Ran(0, "[1]"), "[1]"),
-        (Ran(0, ""), "it said nothing"),
+        (ProgramEnd(None), "no answer"),
+        (ProgramEnd(1, "", "SyntaxError: invalid syntax"), "SyntaxError"),
+        (ProgramEnd(0, "hello"), "hello"),
+        (ProgramEnd(0, "[1]"), "[1]"),
+        (ProgramEnd(0, ""), "it said nothing"),
     ):
         told(frameworks.environment(case(Machine(scripts={PROBE: ran}))), PROBLEM, words, "--python PATH")
 
@@ -302,7 +306,7 @@ def test_captures_from_servers():
 def test_two_profiler_plugins_of_tensorboard():
     """Seen with TensorBoard 2.21: ``ValueError: Duplicate plugins for name profile``."""
 
-    def plugins(**versions: str) -> Outcome:
+    def plugins(**versions: str) -> CheckOutcome:
         return frameworks.tensorboard(case(Machine(scripts={PROBE: packages(**versions)})))
 
     told(plugins(), ABSENT, "no profiler plugin")
@@ -312,7 +316,7 @@ def test_two_profiler_plugins_of_tensorboard():
     told(plugins(tensorboard_plugin_profile="2.19.0", xprof="2.24.2"), WARNING, "Duplicate plugins", "pip uninstall")
 
 
-def of(framework, ran: Ran, machine_: Machine, deep: dict[str, Ran] | None = None) -> Outcome:
+def of(framework, ran: ProgramEnd, machine_: Machine, deep: dict[str, ProgramEnd] | None = None) -> CheckOutcome:
     here = replace(machine_, scripts={PROBE: ran, **(deep or {})})
     outcome = framework(case(here, deep=deep is not None))
     assert (len(here.started) > 1) == (deep is not None and "not installed" not in outcome.sentence) or outcome.cure
@@ -336,7 +340,11 @@ def test_torch():
     ):
         deep = {TORCH: says(usable=usable, count=1, records=recorded)}
         told(of(frameworks.torch, packages(CUDA, torch="2.8.0"), with_nvidia(), deep), state, words)
-    failing = (Ran(1, "", "ImportError: libcudart.so"), "libcudart.so"), (Ran(None), "no answer"), (None, "no answer")
+    failing = (
+        (ProgramEnd(1, "", "ImportError: libcudart.so"), "libcudart.so"),
+        (ProgramEnd(None), "no answer"),
+        (None, "no answer"),
+    )
     for ran, words in failing:
         told(of(frameworks.torch, packages(CUDA, torch="2.8.0"), with_nvidia(), {TORCH: ran}), PROBLEM, words)
 
@@ -350,7 +358,11 @@ def test_jax():
     with_plugin = packages(jax="0.7.0", jax_cuda12_plugin="0.7.0")
     told(of(frameworks.jax, with_plugin, with_nvidia(), {JAX: says(backend="gpu", count=8)}), OK, "8 gpu devices")
     told(of(frameworks.jax, with_plugin, with_nvidia(), {JAX: says(backend="cpu", count=1)}), PROBLEM, "on the CPU")
-    told(of(frameworks.jax, with_plugin, with_nvidia(), {JAX: Ran(1, "", "RuntimeError: x")}), PROBLEM, "RuntimeError")
+    told(
+        of(frameworks.jax, with_plugin, with_nvidia(), {JAX: ProgramEnd(1, "", "RuntimeError: x")}),
+        PROBLEM,
+        "RuntimeError",
+    )
 
 
 def test_tensorflow():
@@ -366,7 +378,7 @@ def test_tensorflow():
 # --- known failures -----------------------------------------------------------------------------------------------
 
 
-def applying(ran: Ran, machine_: Machine | None = None) -> set[str]:
+def applying(ran: ProgramEnd, machine_: Machine | None = None) -> set[str]:
     here = case(replace(machine_ or Machine(), scripts={PROBE: ran}))
     found = set()
     for known in KNOWN:

@@ -17,7 +17,7 @@ from stepscope.errors import InputError, StepscopeError
 from stepscope.remote.addresses import parsed
 from stepscope.web.app import App, Entry, Guard, Opened
 from stepscope.web.captures import Captures
-from stepscope.web.server import Server, _Handler
+from stepscope.web.server import PageServer, _Handler
 from tests.fuzz.mutations import NUMBERS, anyhow, tokens, tree
 from tests.fuzz.seeds import kineto
 
@@ -138,9 +138,9 @@ class _Client:
 
 
 @lru_cache(1)
-def _server(folder: Path) -> Server:
+def _server(folder: Path) -> PageServer:
     """A server that listens nowhere, of a profile, of one that cannot be read, and with captures that all fail."""
-    server: Server = Server.__new__(Server)
+    server: PageServer = PageServer.__new__(PageServer)
     server.server_address = ("127.0.0.1", 8)
     server.server_name, server.server_port = "127.0.0.1", 8
     server.setup_environ()

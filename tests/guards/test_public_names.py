@@ -40,6 +40,23 @@ def test_every_module_class_and_public_function_has_a_docstring(modules: list[Pa
     assert missing == []
 
 
+ONE_PER_FRAMEWORK = "ProfileCallback"
+"""What users import from the integration of their framework, where its name says what it is."""
+
+
+def test_a_public_class_has_its_name_alone(modules: list[Path], root: Path) -> None:
+    homes: dict[str, list[str]] = {}
+    for path in modules:
+        for name in public_classes(ast.parse(path.read_text(encoding="utf-8"))):
+            homes.setdefault(name, []).append(str(path.relative_to(root)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1}.keys() == {ONE_PER_FRAMEWORK}
+
+
+def public_classes(tree: ast.Module) -> list[str]:
+    """The names of a module's public classes."""
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+
+
 def undocumented(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[str]:
     """Public functions, classes and methods without a docstring."""
     for node in tree.body:

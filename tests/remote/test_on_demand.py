@@ -15,7 +15,7 @@ import pytest
 
 from stepscope.capture import on_demand
 from stepscope.capture.backend import Backend, Declined
-from stepscope.capture.on_demand import Asked, OnDemand
+from stepscope.capture.on_demand import OnDemand, WindowRequest
 from stepscope.capture.options import Options
 from stepscope.capture.state import shared
 from stepscope.capture.steps import OPTIMIZER
@@ -76,13 +76,13 @@ class Job:
 
     def ask(self, **more: Any) -> threading.Thread:
         """Ask for a window; the thread that waits for it."""
-        asked, before = Asked(**{"folder": "out", "bound_s": WAIT_S, **more}), len(self.answers)
+        asked, before = WindowRequest(**{"folder": "out", "bound_s": WAIT_S, **more}), len(self.answers)
         thread = threading.Thread(target=self._ask, args=(asked,), daemon=True)
         thread.start()
         until(lambda: self.demand._window is not None or len(self.answers) > before)
         return thread
 
-    def _ask(self, asked: Asked) -> None:
+    def _ask(self, asked: WindowRequest) -> None:
         try:
             self.answers.append(self.demand.capture(asked))
         except Exception as error:  # noqa: BLE001  Looked at by the test.
@@ -157,7 +157,7 @@ def test_one_window_at_a_time(job: Job) -> None:
     job.edges(1)
     asking = job.ask(steps=1)
     with pytest.raises(Declined, match="another profiling session is active"):
-        job.demand.capture(Asked("out", 1.0, 0.1))
+        job.demand.capture(WindowRequest("out", 1.0, 0.1))
     job.run(asking)
     assert job.answers == ["out/profile"]
 
@@ -170,13 +170,13 @@ def test_others_of_ours_go_first(job: Job, monkeypatch: pytest.MonkeyPatch, slot
 
     monkeypatch.setattr(shared, slot, Recording())
     with pytest.raises(Declined, match="only one can at a time"):
-        job.demand.capture(Asked("out", 1.0, 0.1))
+        job.demand.capture(WindowRequest("out", 1.0, 0.1))
 
 
 def test_without_pytorch_nothing_is_recorded(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
     with pytest.raises(Declined, match="PyTorch is not imported"):
-        job.demand.capture(Asked("out", 1.0, 0.1))
+        job.demand.capture(WindowRequest("out", 1.0, 0.1))
 
 
 @pytest.mark.parametrize("when", ["prepare", "begin", "mark"])

@@ -17,7 +17,7 @@ import pytest
 from stepscope import cli
 from stepscope.errors import StepscopeError
 from stepscope.remote import injection, kineto_daemon, processes
-from stepscope.remote.ipc_fabric import Message
+from stepscope.remote.ipc_fabric import Datagram
 from stepscope.remote.processes import checked
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are asked on Linux only")
@@ -124,7 +124,7 @@ def test_gdb_is_not_sent_to_a_process_that_has_got_the_number(
 
 def test_a_process_that_has_got_the_number_is_told_nothing(reused: processes.Process):
     asked = kineto_daemon._Capture({reused.pid: reused}, kineto_daemon.Request(), 0)
-    message = Message(b"req", struct.pack("=iiqi", 3, 1, 77, reused.pid), reused.pid, reused.owner, b"")
+    message = Datagram(b"req", struct.pack("=iiqi", 3, 1, 77, reused.pid), reused.pid, reused.owner, b"")
     assert kineto_daemon._configuration(message, asked) == ""
     assert not asked.jobs
     assert kineto_daemon._silent(reused.pid, asked) == "it ended before it was asked"
@@ -133,7 +133,7 @@ def test_a_process_that_has_got_the_number_is_told_nothing(reused: processes.Pro
 def test_the_one_that_was_named_is_told(child: subprocess.Popen[bytes]):
     found = checked(child.pid)
     asked = kineto_daemon._Capture({found.pid: found}, kineto_daemon.Request(), 0)
-    message = Message(b"req", struct.pack("=iiqi", 3, 1, 77, found.pid), found.pid, found.owner, b"")
+    message = Datagram(b"req", struct.pack("=iiqi", 3, 1, 77, found.pid), found.pid, found.owner, b"")
     try:
         assert "ACTIVITIES_LOG_FILE" in kineto_daemon._configuration(message, asked)
         job = asked.jobs[found.pid]

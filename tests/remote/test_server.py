@@ -257,7 +257,7 @@ def test_a_python_that_does_not_serve(alone: None, python: str) -> None:
 def test_a_python_without_grpc_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(StepscopeError, match="has no grpcio: pip install grpcio there"):
-        sidecar.serve({"host": "127.0.0.1", "port": 0, "token": None}, sidecar.Job([], sys.stdout))
+        sidecar.serve({"host": "127.0.0.1", "port": 0, "token": None}, sidecar.PipedJob([], sys.stdout))
 
 
 def test_other_machines_are_served_only_where_that_was_said(

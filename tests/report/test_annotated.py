@@ -15,7 +15,7 @@ from tests.support import trace_of
 
 def report(drawing: TraceDrawing) -> Document:
     facts = analyse(trace_of(drawing.events()))
-    return check(document.make(facts, diagnose(facts), [document.File("a.json", 1, 1)]))
+    return check(document.make(facts, diagnose(facts), [document.InputFile("a.json", 1, 1)]))
 
 
 def loop(names: tuple[str, ...], devices: int = 1) -> TraceDrawing:

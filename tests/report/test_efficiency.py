@@ -16,7 +16,7 @@ from tests.report.test_schema import _errors
 
 
 def made(facts: Facts) -> dict[str, Any]:
-    report = json.loads(json.dumps(document.make(facts, diagnose(facts), [document.File("trace.json", 1, 1)])))
+    report = json.loads(json.dumps(document.make(facts, diagnose(facts), [document.InputFile("trace.json", 1, 1)])))
     assert _errors(report) == []
     return report
 

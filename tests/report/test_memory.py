@@ -37,7 +37,7 @@ def using() -> Facts:
 
 
 def reported(facts: Facts) -> dict[str, Any]:
-    made = json.loads(json.dumps(document.make(facts, diagnose(facts), [document.File("profile", None, None)])))
+    made = json.loads(json.dumps(document.make(facts, diagnose(facts), [document.InputFile("profile", None, None)])))
     jsonschema.Draft202012Validator(schema.load()).validate(made)
     found: dict[str, Any] = made["analyses"]["memory"]
     return found

@@ -14,7 +14,7 @@ import pytest
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.phases import PHASES
 from stepscope.document import declared
-from stepscope.document.comparison import Comparison
+from stepscope.document.comparison import ComparisonDocument
 from stepscope.document.declared import fields, objects
 from stepscope.document.report import Report
 from stepscope.report import labels, schema
@@ -118,7 +118,7 @@ def test_what_the_schema_allows(change: Callable[[Document], None]):
     assert _errors(document) == []
 
 
-@pytest.mark.parametrize("root", [Report, Comparison])
+@pytest.mark.parametrize("root", [Report, ComparisonDocument])
 def test_every_field_and_object_says_what_it_holds(root: type):
     for of in (root, *objects(root)):
         assert (of.__doc__ or "").endswith("."), of
@@ -127,7 +127,7 @@ def test_every_field_and_object_says_what_it_holds(root: type):
 
 
 def test_every_declared_object_is_part_of_a_document():
-    reached = {of.__name__ for root in (Report, Comparison) for of in (root, *objects(root))}
+    reached = {of.__name__ for root in (Report, ComparisonDocument) for of in (root, *objects(root))}
     folder = Path(declared.__file__).parent
     written = {name for path in folder.glob("*.py") for name in re.findall(r"class (\w+)\(TypedDict", path.read_text())}
     assert written == reached

@@ -6,17 +6,19 @@ from typing import Annotated
 
 import pytest
 
-from stepscope.document.declared import Declared, fields, objects
-from stepscope.document.kernels import Kernel, Roof
+from stepscope.document.declared import DeclaredField, fields, objects
+from stepscope.document.kernels import KernelEntry, RoofEntry
 from stepscope.document.kinds import Field, Name, Ns
+from stepscope.document.ops import FunctionUseEntry
 from stepscope.document.ranks import RankRow
 from stepscope.document.report import Report
+from stepscope.document.waits import SyncEntry
 from stepscope.report.section import Column, Section, name, number, place
 from stepscope.report.tables import Look, inserted, table
 from tests.report import documents
 
 
-class Timed(Kernel):
+class Timed(KernelEntry):
     """A kernel of which one thing more is known."""
 
     usual_ns: Annotated[Ns | None, Field("The usual one.", "usual", null="not recorded")]
@@ -27,7 +29,7 @@ def kernels(**more: object) -> list[dict[str, object]]:
 
 
 def test_a_column_more_is_one_field_and_its_value():
-    before, after = table("Kernels", Kernel, kernels()), table("Kernels", Timed, kernels(usual_ns=1_500))
+    before, after = table("Kernels", KernelEntry, kernels()), table("Kernels", Timed, kernels(usual_ns=1_500))
     assert after.columns == (*before.columns, number("usual"))
     assert [row[-1] for row in after.rows] == ["1.50 µs"] * len(before.rows)
     assert table("Kernels", Timed, kernels(usual_ns=None)).rows[0][-1] == "not recorded"
@@ -35,16 +37,15 @@ def test_a_column_more_is_one_field_and_its_value():
 
 
 def test_columns_are_laid_out_by_what_they_hold():
-    columns = {column.title: column for column in table("Kernels", Kernel, kernels()).columns}
+    columns = {column.title: column for column in table("Kernels", KernelEntry, kernels()).columns}
     assert columns["kernel"] == name("kernel")
     assert columns["longest"] == number("longest")
     assert columns["precision"] == Column("precision")
-    syncs = next(of for of in objects(Report) if of.__name__ == "Sync")
-    assert table("Waits", syncs, []).columns[-1] == place("where")
+    assert table("Waits", SyncEntry, []).columns[-1] == place("where")
 
 
 def test_a_view_has_its_own_columns():
-    ops, kernels = (table("Roofline", Roof, [], look=Look(view)) for view in ("ops", "kernels"))
+    ops, kernels = (table("Roofline", RoofEntry, [], look=Look(view)) for view in ("ops", "kernels"))
     assert [column.title for column in ops.columns[:2]] == ["op", "shapes"]
     assert [column.title for column in kernels.columns[:2]] == ["kernel", "time"]
 
@@ -58,8 +59,7 @@ def test_a_map_has_a_column_for_each_key_that_is_shown():
 
 def test_what_is_left_out_is_said_behind_the_note():
     rows = [{"name": f"k{at}", "self_ns": 1, "count": 1} for at in range(30)]
-    functions = next(of for of in objects(Report) if of.__name__ == "FunctionUse")
-    made = table("Functions", functions, rows, "of all threads", total=70)
+    made = table("Functions", FunctionUseEntry, rows, "of all threads", total=70)
     assert len(made.rows) == 20
     assert made.note == "of all threads; the first 20 of 70; --format json has all"
 
@@ -77,12 +77,12 @@ def test_every_table_of_declared_rows_has_distinct_titles(of: type):
         assert len(set(titles)) == len(titles)
 
 
-def _shown(one: Declared, view: str) -> bool:
+def _shown(one: DeclaredField, view: str) -> bool:
     return one.field.column is not None and (not one.field.view or view in one.field.view.split())
 
 
 def test_a_kind_of_text_is_shown_as_it_is():
-    class Row(Kernel):
+    class Row(KernelEntry):
         """A row."""
 
         note: Annotated[Name, Field("A note.", "note")]

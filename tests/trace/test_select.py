@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stepscope.errors import UsageError
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.select import Part, by_duration, by_time, extent, overlapping, select, with_partners
+from stepscope.trace.select import TracePart, by_duration, by_time, extent, overlapping, select, with_partners
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing
 from tests.support import trace_of
@@ -20,7 +20,7 @@ from tests.trace.traces import assert_same, traces
 
 
 def kept(trace: Trace, keep: t.Bools, window: tuple[int, int] | None = None) -> Trace:
-    return select(trace, Part(keep, "some slices", window))
+    return select(trace, TracePart(keep, "some slices", window))
 
 
 @given(traces(), st.data())

@@ -10,11 +10,11 @@ from typing import Any
 from stepscope.capture.results import Recording
 from stepscope.trials.arguments import batch_sizes
 from stepscope.trials.arms import Arm
-from stepscope.trials.process import Ran
-from stepscope.trials.schedule import Schedule, best_of_groups
+from stepscope.trials.process import TrialRun
+from stepscope.trials.schedule import TrialSchedule, best_of_groups
 
 
-def ran(step_ns: int | None, cures: Mapping[str, dict[str, Any]] | None = None, **more: Any) -> Ran:
+def ran(step_ns: int | None, cures: Mapping[str, dict[str, Any]] | None = None, **more: Any) -> TrialRun:
     """A run that took so long per step."""
     facts = {
         "steps_seen": 9,
@@ -23,22 +23,22 @@ def ran(step_ns: int | None, cures: Mapping[str, dict[str, Any]] | None = None, 
     }
     found = (Recording(Path("x"), facts, ()),) if step_ns is not None or cures else ()
     told = {"status": None, "wall_s": 0.0, "last_words": "", "late": False} | more
-    return Ran(found, **told)
+    return TrialRun(found, **told)
 
 
-def applied(arm: Arm, step_ns: int) -> Ran:
+def applied(arm: Arm, step_ns: int) -> TrialRun:
     return ran(step_ns, {spec: {"applied": 1, "places": []} for spec in arm.specs})
 
 
-def schedule(steps: Mapping[str, Callable[[int], int]]) -> tuple[Schedule, list[str]]:
+def schedule(steps: Mapping[str, Callable[[int], int]]) -> tuple[TrialSchedule, list[str]]:
     """Steps by the arm's name and how many runs there were before."""
     order: list[str] = []
 
-    def start(arm: Arm) -> Ran:
+    def start(arm: Arm) -> TrialRun:
         order.append(arm.name)
         return applied(arm, steps[arm.name](len(order)))
 
-    return Schedule(Arm(()), start, time.monotonic() + 60), order
+    return TrialSchedule(Arm(()), start, time.monotonic() + 60), order
 
 
 def test_arms_run_there_and_back_until_told() -> None:
@@ -78,10 +78,10 @@ def test_of_a_cure_with_numbers_the_slow_ones_are_left_behind() -> None:
 
 
 def test_a_cure_that_does_nothing_here_is_run_once_and_says_why() -> None:
-    def start(arm: Arm) -> Ran:
+    def start(arm: Arm) -> TrialRun:
         return ran(1000, {"compile": {"applied": 0, "refused": "the model is compiled already"}})
 
-    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    made = TrialSchedule(Arm(()), start, time.monotonic() + 60)
     arm = Arm(("compile",))
     made.compare([arm])
     assert arm.out == "the model is compiled already"
@@ -90,12 +90,12 @@ def test_a_cure_that_does_nothing_here_is_run_once_and_says_why() -> None:
 
 
 def test_a_job_that_ends_with_a_cure_is_told_with_its_last_words() -> None:
-    def start(arm: Arm) -> Ran:
+    def start(arm: Arm) -> TrialRun:
         if arm.specs:
             return ran(None, {"compile": {"applied": 1}}, status=1, last_words="ValueError: no")
         return ran(1000)
 
-    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    made = TrialSchedule(Arm(()), start, time.monotonic() + 60)
     arm = Arm(("compile",))
     made.compare([arm])
     assert arm.failed
@@ -105,18 +105,18 @@ def test_a_job_that_ends_with_a_cure_is_told_with_its_last_words() -> None:
 def test_nothing_is_begun_that_would_end_too_late() -> None:
     order: list[str] = []
 
-    def start(arm: Arm) -> Ran:
+    def start(arm: Arm) -> TrialRun:
         order.append(arm.name)
         return ran(1000, {spec: {"applied": 1} for spec in arm.specs}, wall_s=1e6)
 
-    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    made = TrialSchedule(Arm(()), start, time.monotonic() + 60)
     made.compare([Arm(("compile",))])
     assert order == ["as-it-is"]
     assert made.ended == "the time was up"
 
 
 def test_a_baseline_that_fails_ends_all() -> None:
-    made = Schedule(Arm(()), lambda _: ran(None, status=3), time.monotonic() + 60)
+    made = TrialSchedule(Arm(()), lambda _: ran(None, status=3), time.monotonic() + 60)
     made.compare([Arm(("compile",))])
     assert made.ended == "the job ended with status 3 before its steps were timed"
 
@@ -125,12 +125,12 @@ def test_many_arms_are_divided_so_that_the_first_are_told_where_time_is_short() 
     order: list[str] = []
     walls = iter([0.0] * 10 + [1e6] * 10)
 
-    def start(arm: Arm) -> Ran:
+    def start(arm: Arm) -> TrialRun:
         order.append(arm.name)
         made = {spec: {"applied": 1} for spec in arm.specs}
         return ran(500 + len(order) % 3 if arm.specs else 1000 + len(order) % 2, made, wall_s=next(walls))
 
-    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    made = TrialSchedule(Arm(()), start, time.monotonic() + 60)
     arms = [Arm((f"workers={number}",)) for number in range(6)]
     made.compare(arms)
     assert order == [
@@ -148,7 +148,7 @@ def test_times_of_another_batch_size_are_for_as_many_samples_and_none_is_tried_a
     sizes = batch_sizes(["python", "train.py", "-b", "8"], "-b")
     half, double, fourfold, eightfold = arms = [Arm((), argument=size) for size in sizes]
     steps = {"as-it-is": 1000, "-b=4": 900, "-b=16": 1200}
-    made = Schedule(Arm(()), lambda arm: ran(steps.get(arm.name), status=1), time.monotonic() + 60)
+    made = TrialSchedule(Arm(()), lambda arm: ran(steps.get(arm.name), status=1), time.monotonic() + 60)
     made.compare(arms)
     told = {arm.name: arm.against(made.baseline) for arm in (half, double)}
     assert {name: one and (one.after_ns, one.verdict) for name, one in told.items()} == {

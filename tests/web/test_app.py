@@ -15,7 +15,7 @@ import pytest
 import stepscope
 from stepscope.errors import InputError
 from stepscope.web.app import App, Entry, Opened
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from tests.web.reports import EXAMPLE
 
 Reply = tuple[int, http.client.HTTPMessage, bytes]
@@ -31,15 +31,15 @@ def unreadable() -> Opened:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[PageServer]:
     entries = [Entry("one.json", opened), Entry("<b>two.json", unreadable)]
-    with Server(App(lambda: entries)) as server:
+    with PageServer(App(lambda: entries)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server
         server.shutdown()
 
 
-def ask(server: Server, path: str, method: str = "GET", absolute: bool = False, **headers: str) -> Reply:
+def ask(server: PageServer, path: str, method: str = "GET", absolute: bool = False, **headers: str) -> Reply:
     """Send one request, by default below the address with the token."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     connection.putrequest(method, path if absolute else urlsplit(server.url).path + path, skip_host=True)
@@ -52,7 +52,7 @@ def ask(server: Server, path: str, method: str = "GET", absolute: bool = False, 
     return reply.status, reply.headers, body
 
 
-def test_the_page_and_its_parts(server: Server) -> None:
+def test_the_page_and_its_parts(server: PageServer) -> None:
     status, headers, body = ask(server, "")
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
@@ -62,7 +62,7 @@ def test_the_page_and_its_parts(server: Server) -> None:
     assert kinds == {"app.js": "text/javascript", "worker.js": "text/javascript", "app.css": "text/css"}
 
 
-def test_headers_keep_the_page_to_itself(server: Server) -> None:
+def test_headers_keep_the_page_to_itself(server: PageServer) -> None:
     _, headers, _ = ask(server, "")
     policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
     assert policy["default-src"] == "'none'"
@@ -74,7 +74,7 @@ def test_headers_keep_the_page_to_itself(server: Server) -> None:
     assert headers.get("Access-Control-Allow-Origin") is None
 
 
-def test_the_data(server: Server) -> None:
+def test_the_data(server: PageServer) -> None:
     status, _, body = ask(server, "api/0/report")
     assert status == 200
     assert json.loads(body)["report"]["schema"] == "stepscope.report/1"
@@ -85,7 +85,7 @@ def test_the_data(server: Server) -> None:
     assert ask(server, "api/0/report", "HEAD")[2] == b""
 
 
-def test_arguments_of_slices(server: Server) -> None:
+def test_arguments_of_slices(server: PageServer) -> None:
     found: list[dict[str, Any]] = json.loads(ask(server, "api/0/arguments?ids=0,1")[2])
     assert found == json.loads(json.dumps(stepscope.open(EXAMPLE).arguments([0, 1]), default=str))
     assert ask(server, "api/0/arguments?ids=x")[2] == b"[]"
@@ -96,7 +96,7 @@ def test_arguments_of_slices(server: Server) -> None:
     assert ask(server, "api/0/arguments?ids=" + "9" * 5_000)[2] == b"[]"
 
 
-def test_a_profile_that_cannot_be_read_says_why(server: Server) -> None:
+def test_a_profile_that_cannot_be_read_says_why(server: PageServer) -> None:
     status, headers, body = ask(server, "api/1/report")
     assert (status, body) == (422, b"two.json: is not a profile; name another")
     assert headers["Content-Type"].startswith("text/plain")
@@ -117,21 +117,21 @@ def test_a_profile_that_cannot_be_read_says_why(server: Server) -> None:
         "pages/overview.js",
     ],
 )
-def test_nothing_else_can_be_read(server: Server, path: str) -> None:
+def test_nothing_else_can_be_read(server: PageServer, path: str) -> None:
     assert ask(server, path)[0] == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-def test_only_reading(server: Server, method: str) -> None:
+def test_only_reading(server: PageServer, method: str) -> None:
     assert ask(server, "api/0/report", method)[0] == 405
 
 
 @pytest.mark.parametrize("path", ["/", "/wrong/", "/app.js", "/%00/", "//", "/wrong/api/0/report"])
-def test_nothing_without_the_token(server: Server, path: str) -> None:
+def test_nothing_without_the_token(server: PageServer, path: str) -> None:
     assert ask(server, path, absolute=True)[0] == 403
 
 
-def test_the_token_is_the_whole_token(server: Server) -> None:
+def test_the_token_is_the_whole_token(server: PageServer) -> None:
     path = urlsplit(server.url).path
     assert ask(server, path[:-2] + "/", absolute=True)[0] == 403
     assert ask(server, path.rstrip("/"), absolute=True)[0] == 403
@@ -139,16 +139,16 @@ def test_the_token_is_the_whole_token(server: Server) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost.:x"])
-def test_a_name_that_was_made_to_lead_here_is_refused(server: Server, host: str) -> None:
+def test_a_name_that_was_made_to_lead_here_is_refused(server: PageServer, host: str) -> None:
     assert ask(server, "", Host=host)[0] == 403
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:9999", "127.0.0.1:1", "[::1]:8000", "[::1]"])
-def test_tunnels_may_have_another_port(server: Server, host: str) -> None:
+def test_tunnels_may_have_another_port(server: PageServer, host: str) -> None:
     assert ask(server, "", Host=host)[0] == 200
 
 
-def test_it_listens_on_the_loopback_device_alone(server: Server) -> None:
+def test_it_listens_on_the_loopback_device_alone(server: PageServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
 
 
@@ -168,7 +168,7 @@ def test_what_failed_is_tried_again_and_what_was_read_is_kept() -> None:
     assert len(tries) == 2
 
 
-def test_queries_are_answered_within_the_road_of_queries(server: Server) -> None:
+def test_queries_are_answered_within_the_road_of_queries(server: PageServer) -> None:
     sql = "SELECT name, dur_ns FROM steps_of_nobody"
     status, _, body = ask(server, f"api/0/query?sql={quote(sql)}")
     assert status == 422

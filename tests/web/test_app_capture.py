@@ -20,7 +20,7 @@ from stepscope.errors import StepscopeError
 from stepscope.remote.addresses import parsed
 from stepscope.web.app import App, Entry, Opened
 from stepscope.web.captures import Captures
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 from tests.web.reports import EXAMPLE
 
 
@@ -55,16 +55,18 @@ def job() -> Job:
 
 
 @pytest.fixture
-def server(job: Job) -> Iterator[Server]:
+def server(job: Job) -> Iterator[PageServer]:
     app = App(lambda: [Entry("one", opened)], captures=Captures(job.record, parsed))
-    with Server(app) as server:
+    with PageServer(app) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server
         job.let_go.set()
         server.shutdown()
 
 
-def ask(server: Server, method: str, body: bytes = b"", path: str | None = None, **headers: str) -> tuple[int, bytes]:
+def ask(
+    server: PageServer, method: str, body: bytes = b"", path: str | None = None, **headers: str
+) -> tuple[int, bytes]:
     host = f"127.0.0.1:{server.server_port}"
     connection = http.client.HTTPConnection(host, timeout=60)
     given = {"Origin": f"http://{host}", "Content-Type": "application/json", **headers}
@@ -79,7 +81,7 @@ def wanted(address: object = "localhost:9012", seconds: object = 2) -> bytes:
     return json.dumps({"address": address, "seconds": seconds}).encode()
 
 
-def ended(server: Server) -> dict[str, Any]:
+def ended(server: PageServer) -> dict[str, Any]:
     for _ in range(600):
         state: dict[str, Any] = json.loads(ask(server, "GET")[1])
         if state["running"] is None:
@@ -88,7 +90,7 @@ def ended(server: Server) -> dict[str, Any]:
     raise AssertionError("the capture does not end")
 
 
-def test_a_capture_is_started_followed_and_served(server: Server, job: Job) -> None:
+def test_a_capture_is_started_followed_and_served(server: PageServer, job: Job) -> None:
     status, body = ask(server, "POST", wanted())
     assert status == 200
     assert json.loads(body)["running"] == "localhost:9012"
@@ -101,7 +103,7 @@ def test_a_capture_is_started_followed_and_served(server: Server, job: Job) -> N
     assert (status, json.loads(body)["report"]["schema"]) == (200, "stepscope.report/1")
 
 
-def test_one_at_a_time(server: Server, job: Job) -> None:
+def test_one_at_a_time(server: PageServer, job: Job) -> None:
     assert ask(server, "POST", wanted())[0] == 200
     status, body = ask(server, "POST", wanted("localhost:9013"))
     assert (status, body) == (422, b"localhost:9012 is being recorded: wait until it has ended")
@@ -110,11 +112,11 @@ def test_one_at_a_time(server: Server, job: Job) -> None:
     assert len(job.asked) == 1
 
 
-def cancel(server: Server, method: str = "POST", **headers: str) -> tuple[int, bytes]:
+def cancel(server: PageServer, method: str = "POST", **headers: str) -> tuple[int, bytes]:
     return ask(server, method, b"{}", urlsplit(server.url).path + "api/capture/cancel", **headers)
 
 
-def test_a_capture_is_cancelled_and_another_may_follow(server: Server, job: Job) -> None:
+def test_a_capture_is_cancelled_and_another_may_follow(server: PageServer, job: Job) -> None:
     assert ask(server, "POST", wanted())[0] == 200
     status, body = cancel(server)
     assert (status, json.loads(body)["cancelled"]) == (200, True)
@@ -136,7 +138,7 @@ def test_a_capture_is_cancelled_and_another_may_follow(server: Server, job: Job)
         ("POST", {"Content-Type": "text/plain"}, 415),
     ],
 )
-def test_nobody_else_cancels(server: Server, job: Job, method: str, headers: dict[str, str], status: int) -> None:
+def test_nobody_else_cancels(server: PageServer, job: Job, method: str, headers: dict[str, str], status: int) -> None:
     ask(server, "POST", wanted())
     assert cancel(server, method, **headers)[0] == status
     assert json.loads(ask(server, "GET")[1])["cancelled"] is False
@@ -145,7 +147,7 @@ def test_nobody_else_cancels(server: Server, job: Job, method: str, headers: dic
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])
-def test_nothing_else_starts_one(server: Server, job: Job, method: str) -> None:
+def test_nothing_else_starts_one(server: PageServer, job: Job, method: str) -> None:
     ask(server, method, wanted())
     ask(server, method, path=urlsplit(server.url).path + "api/capture?address=localhost:9012&seconds=2")
     assert (job.asked, ended(server)["captured"]) == ([], 0)
@@ -165,13 +167,13 @@ def test_nothing_else_starts_one(server: Server, job: Job, method: str) -> None:
         ({"Content-Length": "99999999"}, 413),
     ],
 )
-def test_pages_of_others_start_none(server: Server, job: Job, headers: dict[str, str], status: int) -> None:
+def test_pages_of_others_start_none(server: PageServer, job: Job, headers: dict[str, str], status: int) -> None:
     assert ask(server, "POST", wanted(), **headers)[0] == status
     assert job.asked == []
 
 
 @pytest.mark.parametrize("path", ["/api/capture", "/wrong/api/capture", "//api/capture"])
-def test_none_without_the_token(server: Server, job: Job, path: str) -> None:
+def test_none_without_the_token(server: PageServer, job: Job, path: str) -> None:
     assert ask(server, "POST", wanted(), path)[0] == 403
     assert job.asked == []
 
@@ -192,7 +194,7 @@ def test_none_without_the_token(server: Server, job: Job, path: str) -> None:
         (b"x" * 5000, 413, "no more than 4096 bytes"),
     ],
 )
-def test_what_makes_no_sense_is_said(server: Server, job: Job, body: bytes, status: int, sentence: str) -> None:
+def test_what_makes_no_sense_is_said(server: PageServer, job: Job, body: bytes, status: int, sentence: str) -> None:
     found, said = ask(server, "POST", body)
     assert found == status
     assert sentence in said.decode()
@@ -207,7 +209,7 @@ def test_what_makes_no_sense_is_said(server: Server, job: Job, body: bytes, stat
         (KeyError("x"), ["stepscope itself failed (KeyError: 'x')"]),
     ],
 )  # fmt: skip
-def test_why_there_is_no_profile_is_said(server: Server, job: Job, failure: Exception, lines: list[str]) -> None:
+def test_why_there_is_no_profile_is_said(server: PageServer, job: Job, failure: Exception, lines: list[str]) -> None:
     job.failure = failure
     job.let_go.set()
     assert ask(server, "POST", wanted())[0] == 200
@@ -228,7 +230,7 @@ def test_without_grpc_the_form_says_what_to_install(tmp_path: Path, monkeypatch:
 
 
 def test_where_pages_have_no_captures_there_is_nothing_to_start() -> None:
-    with Server(App(lambda: [Entry("one", opened)])) as server:
+    with PageServer(App(lambda: [Entry("one", opened)])) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         assert ask(server, "POST", wanted())[0] == 405
         assert ask(server, "GET")[0] == 404

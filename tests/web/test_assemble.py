@@ -18,7 +18,7 @@ from stepscope.errors import UsageError
 from stepscope.report import json_, phrases
 from stepscope.report.schema import load
 from stepscope.web import pack as packs
-from stepscope.web.assemble import Run, html_file, json_text
+from stepscope.web.assemble import ShownRun, html_file, json_text
 from tests.web.reports import EXAMPLE, EXAMPLES, hostile_profile
 
 RUN = re.compile(r'<script type="application/json" class="run">(.*?)</script>', re.DOTALL)
@@ -50,7 +50,7 @@ def test_the_pack_inside_is_the_pack(text: str) -> None:
 def test_a_large_pack_is_cut_into_pieces_that_join() -> None:
     pack = bytes(range(256)) * 40_000
     document = stepscope.open(EXAMPLE).document()
-    chunks = PACK.findall(html_file([Run("a", document, b"one"), Run("b", document, pack)]))
+    chunks = PACK.findall(html_file([ShownRun("a", document, b"one"), ShownRun("b", document, pack)]))
     assert [run for run, _ in chunks] == ["0"] + ["1"] * 4
     assert b"".join(base64.b64decode(chunk) for run, chunk in chunks if run == "1") == pack
 

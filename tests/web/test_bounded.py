@@ -10,7 +10,7 @@ import pytest
 import stepscope
 from stepscope.web import pack as packs
 from stepscope.web.bounded import bounded_lines
-from stepscope.web.lines import Texts, lines
+from stepscope.web.lines import TraceTexts, lines
 from tests.web.reports import EXAMPLES
 from tests.web.test_pack import read
 
@@ -37,7 +37,7 @@ def test_a_large_trace_is_shown_up_to_the_end_of_a_step(monkeypatch: pytest.Monk
 
 def test_without_whole_steps_the_first_time_is_kept() -> None:
     profile = stepscope.open(STEPPED)
-    drawn = lines(profile.facts, Texts(list(profile.trace.strings)))
+    drawn = lines(profile.facts, TraceTexts(list(profile.trace.strings)))
     bound = bounded_lines(drawn, [{"name": "step 0", "end_ns": 1 << 60}], 40)
     assert bound is not None
     starts = np.sort(np.concatenate([line.start for line in drawn]))

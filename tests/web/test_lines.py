@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.facts import analyse
-from stepscope.web.lines import ANNOTATED, CAUSE, IDLE, UNRECORDED, Line, Texts, lines
+from stepscope.web.lines import ANNOTATED, CAUSE, IDLE, UNRECORDED, Line, TraceTexts, lines
 from tests.analysis.test_annotations import NESTED
 from tests.analysis.test_unrecorded import decode
 from tests.kit.builder import TraceDrawing
@@ -16,7 +16,7 @@ US = 1_000
 
 def drawn(events: list[Event]) -> tuple[list[Line], list[str]]:
     trace = trace_of(events)
-    texts = Texts(list(trace.strings))
+    texts = TraceTexts(list(trace.strings))
     made = lines(analyse(trace), texts)
     return made, texts.strings
 

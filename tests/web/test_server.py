@@ -12,9 +12,9 @@ from urllib.request import urlopen
 import pytest
 
 from stepscope.web.app import App, Entry, Opened
-from stepscope.web.assemble import Run
+from stepscope.web.assemble import ShownRun
 from stepscope.web.limits import SERVER_CLIENTS
-from stepscope.web.server import Server
+from stepscope.web.server import PageServer
 
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER of no time: closing sends a reset."""
@@ -23,13 +23,13 @@ _MUCH = bytes(64 << 20)
 
 
 def opened() -> Opened:
-    run = Run("one", {"schema": "stepscope.report/1"}, _MUCH)
+    run = ShownRun("one", {"schema": "stepscope.report/1"}, _MUCH)
     return Opened(run, lambda ids: [{"id": i} for i in ids])
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(App(lambda: [Entry("one", opened)])) as server:
+def server() -> Iterator[PageServer]:
+    with PageServer(App(lambda: [Entry("one", opened)])) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -37,11 +37,11 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
-def connect(server: Server) -> socket.socket:
+def connect(server: PageServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.server_port), timeout=30)
 
 
-def request(server: Server, path: str) -> bytes:
+def request(server: PageServer, path: str) -> bytes:
     route = server.url.split("/", 3)[3] + path
     return f"GET /{route} HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode()
 
@@ -51,7 +51,7 @@ def reset(client: socket.socket) -> None:
     client.close()
 
 
-def settled(server: Server) -> None:
+def settled(server: PageServer) -> None:
     """All places are free again: every thread has come to its end."""
     for _ in range(SERVER_CLIENTS):
         assert server._places.acquire(timeout=30)
@@ -62,7 +62,9 @@ def settled(server: Server) -> None:
 @pytest.mark.parametrize(
     "sent", ["", "G", "GET / HTTP/1.0\r\n", "POST /x HTTP/1.0\r\nContent-Length: 9\r\n\r\n1", "\r\n\0"]
 )
-def test_a_reset_while_it_is_asked_is_no_matter(server: Server, sent: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_reset_while_it_is_asked_is_no_matter(
+    server: PageServer, sent: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     client = connect(server)
     client.sendall(sent.encode())
     reset(client)
@@ -73,7 +75,7 @@ def test_a_reset_while_it_is_asked_is_no_matter(server: Server, sent: str, capfd
 
 @pytest.mark.parametrize("received", [0, 1 << 16])
 def test_a_reset_while_it_answers_is_no_matter(
-    server: Server, received: int, capfd: pytest.CaptureFixture[str]
+    server: PageServer, received: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client = connect(server)
     client.sendall(request(server, "api/0/pack"))
@@ -87,7 +89,7 @@ def test_a_reset_while_it_answers_is_no_matter(
 
 @pytest.mark.parametrize("path", [None, "api/0/pack"])
 def test_clients_that_wait_lose_their_place(
-    server: Server, path: str | None, capfd: pytest.CaptureFixture[str]
+    server: PageServer, path: str | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.asks_s = server.answers_s = 0.2
     with connect(server) as client:
@@ -97,7 +99,7 @@ def test_clients_that_wait_lose_their_place(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_client_that_sends_a_byte_at_a_time_gains_nothing(server: Server) -> None:
+def test_a_client_that_sends_a_byte_at_a_time_gains_nothing(server: PageServer) -> None:
     server.asks_s = 0.5
     with connect(server) as client:
         client.settimeout(0.01)
@@ -115,7 +117,7 @@ def test_a_client_that_sends_a_byte_at_a_time_gains_nothing(server: Server) -> N
         assert ended
 
 
-def test_of_too_many_clients_the_last_are_told_to_come_again(server: Server) -> None:
+def test_of_too_many_clients_the_last_are_told_to_come_again(server: PageServer) -> None:
     with ExitStack() as stack:
         for _ in range(SERVER_CLIENTS):
             stack.enter_context(connect(server))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.recording import Run, run_of
+from stepscope.analysis.recording import RecordedRun, run_of
 from stepscope.analysis.summary import unrecorded_step_ns
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
@@ -40,7 +40,7 @@ def job(*, calls_in_input: bool) -> Facts:
 
 
 def told(facts: Facts, recorded_us: int, unrecorded_us: int) -> tuple[Facts, Diagnosis]:
-    facts = replace(facts, run=Run(recorded_us * US, unrecorded_us * US, cores=64))
+    facts = replace(facts, run=RecordedRun(recorded_us * US, unrecorded_us * US, cores=64))
     return facts, diagnose(facts)
 
 

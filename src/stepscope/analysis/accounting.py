@@ -18,7 +18,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.idle import Idle, explain_idle
 from stepscope.analysis.once import Once, OneTimeWork
-from stepscope.analysis.step_rows import Rows, device_rows
+from stepscope.analysis.step_rows import DeviceRows, device_rows
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
@@ -50,7 +50,7 @@ class Account:
     ``parts`` has one row per row of ``rows`` and one column per ``CATEGORIES``, in ns.
     """
 
-    rows: Rows
+    rows: DeviceRows
     parts: I64
     idle: Idle | None
     between_steps_ns: I64
@@ -90,7 +90,7 @@ def account_devices(
     return found
 
 
-def _account_device(activity: DeviceActivity, rows: Rows, idle: Idle) -> Account:
+def _account_device(activity: DeviceActivity, rows: DeviceRows, idle: Idle) -> Account:
     idle = replace(idle, pieces=idle.pieces.cut_at(rows.bounds))
     parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
     for start, end, codes in (activity.busy_pieces, (idle.pieces.start, idle.pieces.end, idle.pieces.category)):
@@ -102,7 +102,7 @@ def _account_device(activity: DeviceActivity, rows: Rows, idle: Idle) -> Account
     return account
 
 
-def _idle_at_start(rows: Rows, idle: Idle) -> I64:
+def _idle_at_start(rows: DeviceRows, idle: Idle) -> I64:
     """Idle time of each row that lies in the gap across its beginning (a row ends where an op ends)."""
     gaps = idle.gaps
     starts = rows.bounds[:-1]
@@ -159,7 +159,7 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
     first = int(slices.start_ns[on_host].min())
     if first < bounds[0]:
         bounds, phases, steps = np.insert(bounds, 0, first), ["before", *phases], [None, *steps]
-    rows = Rows(None, bounds, tuple(steps), tuple(phases))
+    rows = DeviceRows(None, bounds, tuple(steps), tuple(phases))
     parts = np.zeros((len(steps), len(CATEGORIES)), np.int64)
     for cause, taken in _host_pieces(trace, host, (bounds[:1], bounds[-1:])):
         parts[:, cause.code] += iv.covered_between(taken, bounds[:-1], bounds[1:])

@@ -39,7 +39,7 @@ _DEVICE_TOLD = tuple(
 
 
 @record
-class Times:
+class UsedStepTimes:
     """Times over the used steps, in ns: of the host's threads and of all used devices together."""
 
     host_ns: int
@@ -56,9 +56,9 @@ class AnnotationUse:
     name: str
     count: int
     """Those that begin in the used steps."""
-    whole: Times
+    whole: UsedStepTimes
     """With the annotations inside it; where it lies in another one of its name it counts once."""
-    own: Times
+    own: UsedStepTimes
     """In no annotation further inside."""
 
 
@@ -67,7 +67,7 @@ class Annotations:
     """The annotations of the used steps, those with most time on the host first."""
 
     uses: tuple[AnnotationUse, ...]
-    outside: Times
+    outside: UsedStepTimes
     """In none: of the host its main thread's, so that this and what that thread's annotations have of their own sum to
     the steps; of devices also what no launch was recorded of."""
     devices: int
@@ -95,7 +95,7 @@ def annotation_times(facts: Facts) -> Annotations | None:
     launched = any(activity.launched.any() for activity, _ in used)
     columns = _Columns(host, busy if launched else None, idle if used else None)
     on_main = _on_main(ranges, alone)
-    outside = Times(iv.measure(window) - on_main, *columns.last())
+    outside = UsedStepTimes(iv.measure(window) - on_main, *columns.last())
     return Annotations(_uses(ranges, count, columns, alone), outside, len(used))
 
 
@@ -195,7 +195,7 @@ def _uses(ranges: Ranges, count: I64, columns: _Columns, alone: I64) -> tuple[An
     wholes = zip(by_name(columns.host), whole(columns.busy), whole(columns.idle), strict=True)
     owns = zip(by_name(alone), own(columns.busy), own(columns.idle), strict=True)
     made = [
-        AnnotationUse(name, times, Times(*all_), Times(*alone_))
+        AnnotationUse(name, times, UsedStepTimes(*all_), UsedStepTimes(*alone_))
         for name, times, all_, alone_ in zip(ranges.names, by_name(count), wholes, owns, strict=True)
     ]
     seen = [use for use in made if use.count or any((use.whole.host_ns, use.whole.device_ns, use.whole.idle_ns))]

@@ -11,7 +11,7 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.late import Late, device_late
+from stepscope.analysis.late import LateWork, device_late
 from stepscope.analysis.limits import (
     CLOCK_APART_NS,
     CONTRADICTED_SHARE,
@@ -57,7 +57,7 @@ class Contradictions:
     """Whether used steps hold such launches."""
     marked: float = 0.0
     """Beginnings and ends of steps that lie where nothing can have marked them."""
-    late: Late | None = None
+    late: LateWork | None = None
     """A device that is late each time: not wrong if it worked on what was not recorded."""
 
     @property

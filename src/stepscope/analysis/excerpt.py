@@ -14,13 +14,13 @@ from stepscope.analysis.once import one_time_work
 from stepscope.analysis.steps import WHOLE, Markers, find_markers
 from stepscope.errors import UsageError
 from stepscope.trace.codes import among
-from stepscope.trace.select import Part, overlapping, with_partners
+from stepscope.trace.select import TracePart, overlapping, with_partners
 from stepscope.trace.tables import Bools, Kind, TrackKind
 from stepscope.trace.trace import InferredSteps, Trace
 from stepscope.units import format_ns
 
 
-def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
+def by_steps(facts: Facts, first: int | None, stop: int | None) -> TracePart:
     """Steps ``first`` to ``stop - 1`` by the numbers the report shows, None for open ends, and what lies between them.
 
     Of the host, what overlaps the time from the first step's marker to the start of the step behind the last one (the
@@ -48,7 +48,7 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
     for device in markers.own:
         _keep_own(facts, keep, device, (low, high + 1 if follows else None))
     keep = with_partners(facts.trace, keep)
-    return Part(keep, _ranges(numbers[low : high + 1]), (begin, end))
+    return TracePart(keep, _ranges(numbers[low : high + 1]), (begin, end))
 
 
 def with_inferred_steps(part: Trace, trace: Trace, windows: list[tuple[int, int]]) -> Trace:

@@ -20,7 +20,7 @@ from stepscope.analysis.core_waits import most_without_core
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.exchange.collectives import Collectives, collectives_of
 from stepscope.analysis.graph_copies import GraphCopies, graph_copies
-from stepscope.analysis.hlo.programs import Programs
+from stepscope.analysis.hlo.programs import TracePrograms
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.host_ops import host_ops
 from stepscope.analysis.input_stages import InputStages, input_stages
@@ -39,7 +39,7 @@ from stepscope.analysis.phases import PHASES, Phase, device_phases, loss_scale_b
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
 from stepscope.analysis.producing import with_produced
 from stepscope.analysis.prologues import Prologues, prologues
-from stepscope.analysis.recording import NOTHING_KNOWN, Run
+from stepscope.analysis.recording import NOTHING_KNOWN, RecordedRun
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
@@ -89,7 +89,7 @@ class Facts:
     kernels: KernelTable
     xla: XlaFacts | None
     """What XLA did; None for a profile without its ops."""
-    run: Run = NOTHING_KNOWN
+    run: RecordedRun = NOTHING_KNOWN
     """What the tool that recorded the profile says of it."""
 
     @cached_property
@@ -319,9 +319,9 @@ class Facts:
         return device_work(self.trace, self.activities, periods, self.programs)
 
     @cached_property
-    def programs(self) -> Programs:
+    def programs(self) -> TracePrograms:
         """What the compiled programs in the profile say of its ops."""
-        return Programs(self.trace)
+        return TracePrograms(self.trace)
 
     @property
     def mean_step_ns(self) -> int | None:

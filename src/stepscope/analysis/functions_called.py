@@ -23,7 +23,7 @@ _LONGEST = 2_048
 
 
 @record
-class Calls:
+class FunctionCalls:
     """The calls of one function."""
 
     slice: I32
@@ -31,7 +31,7 @@ class Calls:
     function: str
 
 
-def calls_of_functions(trace: Trace) -> Calls | None:
+def calls_of_functions(trace: Trace) -> FunctionCalls | None:
     """The calls of the function that is called once per step; None where none is called often enough."""
     slices = trace.slices
     rows = np.flatnonzero(_outermost_calls(trace)).astype(np.int32)
@@ -52,7 +52,7 @@ def calls_of_functions(trace: Trace) -> Calls | None:
         return None
     fewest = min(len(called) for _, called in often)
     name, called = next((name, called) for name, called in often if len(called) <= fewest + 1)
-    return Calls(np.array(called, np.int32), name)
+    return FunctionCalls(np.array(called, np.int32), name)
 
 
 def _outermost_calls(trace: Trace) -> Bools:

@@ -39,7 +39,7 @@ it is what the host did, whatever the wait before it has to do with the device's
 
 
 @record
-class Blame:
+class IdleBlame:
     """Which waits for the device which gaps are due to; one value per pair. A gap's pairs sum to its ``sync`` time and
     to what of its Python code the host would have been ahead with."""
 
@@ -57,7 +57,7 @@ class Idle:
     pieces: Pieces
     causes: Pieces
     """The same before any of it was booked to the wait that had emptied the queue: what the host did meanwhile."""
-    blame: Blame
+    blame: IdleBlame
     latency_ns: int
     """The most that is booked to launch or device latency per gap."""
     under_way: Bools
@@ -109,10 +109,10 @@ def _callbacks(trace: Trace, device: int) -> iv.Intervals:
 
 def _waits_for_others(
     gaps: Gaps, pieces: Pieces, host: HostActivity, others: iv.Intervals
-) -> tuple[Pieces, list[Blame]]:
+) -> tuple[Pieces, list[IdleBlame]]:
     """Pieces in which the host is blocked in a wait while another device works are that wait's: it launches nothing."""
     launching = pieces.category == Category.LAUNCH.code
-    found: list[Blame] = []
+    found: list[IdleBlame] = []
     waits, parts = host.waits, [Pieces(*(values[~launching] for values in columns(pieces)))]
     for thread in np.unique(gaps.thread[pieces.gap[launching]]).tolist() if len(others[0]) else ():
         mine = launching & (gaps.thread[pieces.gap] == thread)
@@ -128,7 +128,7 @@ def _waits_for_others(
             rest = iv.subtract(rest, taken)
             wait = waits.slice[rows[np.searchsorted(waits.start[rows], taken[0], "right") - 1]]
             gap = np.searchsorted(gaps.start, taken[0], "right") - 1
-            found.append(Blame(gap.astype(np.int32), wait, taken[1] - taken[0]))
+            found.append(IdleBlame(gap.astype(np.int32), wait, taken[1] - taken[0]))
             parts.append(pieces_of(taken, Category.SYNC))
         parts.append(pieces_of(rest, Category.LAUNCH))
     parts.append(Pieces(*(values[launching] for values in columns(pieces))))
@@ -294,8 +294,8 @@ def _after_call(gaps: Gaps, latency: int, held: I64) -> list[Pieces]:
 
 
 def _blame_waits(
-    activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity, meanwhile: list[Blame]
-) -> tuple[Pieces, Blame]:
+    activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity, meanwhile: list[IdleBlame]
+) -> tuple[Pieces, IdleBlame]:
     """The waits that had emptied the queue before each gap, the part of the gap each is to blame for, and the pieces
     with that part booked to ``sync``.
 
@@ -317,7 +317,7 @@ def _blame_waits(
             pieces = _move_to_sync(pieces, length, np.bincount(gap, ns, len(gaps)).astype(np.int64))
     gap, wait, ns = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(gap, kind="stable")
-    return pieces, Blame(gap[order], wait[order], ns[order])
+    return pieces, IdleBlame(gap[order], wait[order], ns[order])
 
 
 def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:

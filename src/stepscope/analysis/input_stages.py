@@ -16,7 +16,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.inputs import STAGES, WAITING, Taking, stage_of, takings
-from stepscope.analysis.iterators import Iterators, iterators_of
+from stepscope.analysis.iterators import PipelineIterators, iterators_of
 from stepscope.analysis.steps import Markers
 from stepscope.names.tf_data import is_iterator_thread
 from stepscope.names.tf_graph import QUEUE_TAG
@@ -89,7 +89,7 @@ class InputStages:
     """None where no thread that prepares batches was recorded."""
     queues: tuple[Queue, ...] = ()
     """Those whose fill was recorded."""
-    iterators: Iterators | None = None
+    iterators: PipelineIterators | None = None
     """Those of tf.data; None where none was recorded."""
     taken_on: str | None = None
     """The thread on which batches are waited for, where it has a name and is not the main one."""

@@ -46,7 +46,7 @@ class IteratorUse:
 
 
 @record
-class Iterators:
+class PipelineIterators:
     """The iterators of a profile's pipelines, roots first, and what their roots say."""
 
     each: tuple[IteratorUse, ...]
@@ -64,7 +64,7 @@ class Iterators:
         return found if found is not None and found.own_ns else None
 
 
-def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> Iterators | None:
+def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> PipelineIterators | None:
     """The iterators; ``in_steps`` are the slices of the used steps, ``waited`` is when a batch was waited for. None
     where no iterator was recorded."""
     slices = trace.slices
@@ -101,7 +101,7 @@ def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> Iterato
     everything = asked[in_steps[asked]]
     budget, pool = told.number("cpu_budget", everything), told.number("threadpool_size", everything)
     roots = iv.joined([spans[path] for path in order if _above(path, spans) is None])
-    return Iterators(each, iv.measure(iv.intersect(roots, waited)), budget, pool)
+    return PipelineIterators(each, iv.measure(iv.intersect(roots, waited)), budget, pool)
 
 
 def _is_asked(name: str) -> bool:

@@ -224,7 +224,7 @@ def _precision_number(input_types: str) -> int:
 
 
 @record
-class Precision:
+class PrecisionShares:
     """Shares over the kernels of the used steps; None where no kernel's precision is known."""
 
     low_by_count: float | None
@@ -237,13 +237,13 @@ class Precision:
     eligible_unused: tuple[KernelUse, ...]
 
 
-def precision_of(table: KernelTable) -> Precision:
+def precision_of(table: KernelTable) -> PrecisionShares:
     """What precision the kernels ran at and whether they used tensor cores."""
     known = [use for use in table.uses if use.precision is not None]
     low = [use for use in known if use.precision in LOW_PRECISION]
     unused = tuple(use for use in table.uses if use.traits.eligible and use.traits.tensor_core is Tri.NO)
     total = table.total_ns
-    return Precision(
+    return PrecisionShares(
         low_by_count=_share(sum(u.count for u in low), sum(u.count for u in known)),
         low_by_time=_share(sum(u.total_ns for u in low), sum(u.total_ns for u in known)),
         known_by_time=_share(sum(u.total_ns for u in known), total),

@@ -31,7 +31,7 @@ _OWN = (Category.UNRECORDED, Category.UNKNOWN_DEVICE, Category.DEVICE_LATENCY)
 
 
 @record
-class Late:
+class LateWork:
     """How late a device begins the first and the last work that it was free for."""
 
     first_ns: int
@@ -40,7 +40,7 @@ class Late:
     """How often."""
 
 
-def device_late(facts: Facts) -> Late | None:
+def device_late(facts: Facts) -> LateWork | None:
     """Of the first device that is late, if one is."""
     awaited = awaited_ends(facts.trace, facts.activities)
     busy = iv.joined(activity.busy for activity in facts.activities)
@@ -50,7 +50,7 @@ def device_late(facts: Facts) -> Late | None:
 
 def _late(
     facts: Facts, activity: DeviceActivity, account: Account, awaited: I64, any_busy: iv.Intervals
-) -> Late | None:
+) -> LateWork | None:
     parts = account.parts[facts.used_rows(account)].sum(axis=0)
     if sum(int(parts[one.code]) for one in _OWN) <= UNTOLD_SHARE * int(parts.sum()):
         return None
@@ -72,7 +72,7 @@ def _late(
     sooner = activity.start[rows] - activity.launch[rows] < line - CLOCK_APART_NS
     if sooner.mean() > CONTRADICTED_SHARE:
         return None
-    return Late(round(max(at[0], 0)), round(at[-1]), heads.size)
+    return LateWork(round(max(at[0], 0)), round(at[-1]), heads.size)
 
 
 def _heads(activity: DeviceActivity, awaited: I64, any_busy: iv.Intervals) -> tuple[Rows, I64]:

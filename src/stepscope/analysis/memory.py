@@ -32,7 +32,7 @@ class Tensor:
 
 
 @record
-class Place:
+class BlocksPlace:
     """Blocks of one kind from one place in the program."""
 
     held: Held
@@ -43,7 +43,7 @@ class Place:
 
 
 @record
-class Course:
+class MemoryCourse:
     """Memory over time: in each of ``POINTS`` equal stretches the event with most in use, and the last one, whose
     values hold until the next stretch with events."""
 
@@ -68,7 +68,7 @@ class Peak:
     """What was in use by what it is for, adding up to ``allocated``; empty where blocks cannot be followed."""
     fragmentation: float | None
     """Share of the allocator's free bytes that lie outside of its largest free piece, where it says so."""
-    places: tuple[Place, ...]
+    places: tuple[BlocksPlace, ...]
     """Of the blocks allocated inside the profile, largest sum first."""
 
 
@@ -94,7 +94,7 @@ class Growth:
     """The index of that step, a value each."""
     grows: bool
     """Whether it rises in every step, and blocks that stay make up most of that."""
-    places: tuple[Place, ...]
+    places: tuple[BlocksPlace, ...]
     """Blocks that a step allocated and that outlive the next one, largest sum first; none unless it grows."""
 
     @property
@@ -125,7 +125,7 @@ class MemoryUse:
     peak: Peak
     reserved_bytes: int | None
     """The most that the allocator held."""
-    course: Course
+    course: MemoryCourse
     fragmentation: Fragmentation | None
     growth: Growth | None
     headroom: Headroom | None
@@ -188,7 +188,7 @@ def _share(pool: Pool, event: int) -> float | None:
     return None if np.isnan(share) else share
 
 
-def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[Place, ...]:
+def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[BlocksPlace, ...]:
     """The chosen blocks by kind, place and tensor, largest sum first."""
     rows = np.flatnonzero(chosen)
     if not rows.size:
@@ -200,7 +200,7 @@ def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[Place, ...
     total = np.zeros(first.size, np.int64)
     np.add.at(total, group, blocks.bytes[rows])
     return tuple(
-        Place(
+        BlocksPlace(
             held=HELD[int(blocks.held[rows[first[at]]])],
             where=_where(locator, blocks, int(rows[first[at]])),
             blocks=int(counts[at]),
@@ -223,7 +223,7 @@ def _tensor(trace: Trace, row: int) -> Tensor:
     return Tensor(*(trace.strings[code] if code >= 0 else None for code in codes))
 
 
-def _course(pool: Pool) -> Course:
+def _course(pool: Pool) -> MemoryCourse:
     span = max(int(pool.time_ns[-1] - pool.time_ns[0]) + 1, 1)
     stretch = (pool.time_ns - pool.time_ns[0]) * POINTS // span
     # The first of the most of each stretch: sorted by stretch, then falling.
@@ -231,7 +231,7 @@ def _course(pool: Pool) -> Course:
     most = order[np.unique(stretch[order], return_index=True)[1]]
     last = np.append(np.flatnonzero(np.diff(stretch)), stretch.size - 1)
     events = np.union1d(most, last)
-    return Course(pool.time_ns[events], pool.allocated[events], pool.reserved[events], held_over(pool, events))
+    return MemoryCourse(pool.time_ns[events], pool.allocated[events], pool.reserved[events], held_over(pool, events))
 
 
 def _fragmentation(pool: Pool, peak: Peak, markers: Markers, used: tuple[int, ...]) -> Fragmentation | None:
@@ -257,7 +257,7 @@ def _growth(pool: Pool, markers: Markers, used: tuple[int, ...], locator: Locato
         return None
     differences = np.diff(pool.allocated[event])[follows]
     staying = _staying(pool, event)
-    places: tuple[Place, ...] = ()
+    places: tuple[BlocksPlace, ...] = ()
     grows = differences.size >= GROWTH_STEPS and bool((differences > 0).all()) and staying is not None
     if grows and pool.blocks is not None and staying is not None:
         kept = int(pool.blocks.bytes[staying].sum())
@@ -289,4 +289,14 @@ def _headroom(pool: Pool, peak: Peak, reserved: int | None, capacity: int | None
     return Headroom(capacity, of_allocator, free, 1 + free / grows if grows else None)
 
 
-__all__ = ["Course", "Fragmentation", "Growth", "Headroom", "Held", "MemoryUse", "Peak", "Place", "held_code"]
+__all__ = [
+    "BlocksPlace",
+    "Fragmentation",
+    "Growth",
+    "Headroom",
+    "Held",
+    "MemoryCourse",
+    "MemoryUse",
+    "Peak",
+    "held_code",
+]

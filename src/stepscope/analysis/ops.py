@@ -74,7 +74,7 @@ class OpTable:
 
 
 @record
-class Ops:
+class FrameworkOps:
     """The ops of a trace's host threads: one value per op, in the order of its slices."""
 
     trace: Trace
@@ -106,7 +106,7 @@ class Ops:
         return self_time_among(slices, self.slice, int(slices.start_ns.min(initial=0)), end)
 
 
-def host_ops(trace: Trace) -> Ops:
+def host_ops(trace: Trace) -> FrameworkOps:
     """The ops of host threads. What the runtime of XLA and TensorFlow calls its own functions is none."""
     slices = trace.slices
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
@@ -125,14 +125,14 @@ def host_ops(trace: Trace) -> Ops:
     return _typed(trace, rows, slices.name[rows], slices.name[rows], lambda text: parse_annotation(text, "")[1] or text)
 
 
-def _typed(trace: Trace, rows: Rows, text: I32, node: I32, type_of: Callable[[str], str]) -> Ops:
+def _typed(trace: Trace, rows: Rows, text: I32, node: I32, type_of: Callable[[str], str]) -> FrameworkOps:
     """``text`` holds codes of what ``type_of`` tells an op's type from."""
     used = used_codes(text, len(trace.strings)).tolist()
     told = {code: type_of(trace.strings[code]) for code in used}
     number = {name: k for k, name in enumerate(dict.fromkeys(told.values()))}
     table = np.zeros(len(trace.strings) + 1, np.int32)
     table[used] = [number[told[code]] for code in used]
-    return Ops(trace, rows, table[text], tuple(number), node.astype(np.int32))
+    return FrameworkOps(trace, rows, table[text], tuple(number), node.astype(np.int32))
 
 
 @record
@@ -188,7 +188,7 @@ def within(windows: Windows, times: I64) -> Bools:
     return inside
 
 
-def _host_calls(ops: Ops, activities: list[DeviceActivity], window: Windows) -> tuple[_Calls, int]:
+def _host_calls(ops: FrameworkOps, activities: list[DeviceActivity], window: Windows) -> tuple[_Calls, int]:
     """The calls, and the time of device ops launched in the same steps that belong to none of them."""
     trace, slices = ops.trace, ops.trace.slices
     own, count = np.zeros(ops.slice.size, np.int64), np.zeros(ops.slice.size, np.int64)
@@ -242,7 +242,7 @@ def _compiled_calls(
     return made, told.kinds
 
 
-def compiled_ops(trace: Trace, slices: Rows) -> tuple[Rows, Ops]:
+def compiled_ops(trace: Trace, slices: Rows) -> tuple[Rows, FrameworkOps]:
     """Which of some slices are instructions that XLA compiled, and these as ops: by category, else by opcode."""
     compiled = trace.xla_ops
     row_of = np.full(len(trace.slices), -1, np.int64)

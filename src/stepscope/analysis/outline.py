@@ -27,7 +27,7 @@ Basis = Literal["device", "host"]
 
 
 @record
-class File:
+class InputFile:
     """An input file; ``bytes`` is its size on disk."""
 
     path: str
@@ -41,7 +41,7 @@ class Recorded:
 
     format: str
     framework: str | None
-    files: list[File]
+    files: list[InputFile]
     ranks: list[int | None]
     world_size: int | None
     devices: list[Device]
@@ -69,7 +69,7 @@ class Steps:
 
 
 @record
-class Rows:
+class AccountingRows:
     """The accounting: one value per row, by device and time; the rows of a device tile."""
 
     device: I32
@@ -92,7 +92,7 @@ class Timed:
     basis: Basis
     inferred: bool
     steps: Steps
-    rows: Rows
+    rows: AccountingRows
     parts: I64
     """The rows' parts; of a job, with collectives divided."""
 
@@ -164,7 +164,7 @@ class Outline:
     breakdowns: list[Breakdown]
 
 
-def outline(facts: Facts, files: list[File]) -> Outline:
+def outline(facts: Facts, files: list[InputFile]) -> Outline:
     """Of one profile."""
     rank, rows = facts.trace.info.rank, rows_of(facts)
     timed = Timed(rank, facts.basis, facts.markers.inferred, steps_of(facts), rows, rows.parts)
@@ -173,7 +173,7 @@ def outline(facts: Facts, files: list[File]) -> Outline:
     return Outline(_recorded(facts, files), [timed], _summary(facts), told)
 
 
-def _recorded(facts: Facts, files: list[File]) -> Recorded:
+def _recorded(facts: Facts, files: list[InputFile]) -> Recorded:
     info, completeness = facts.trace.info, facts.trace.completeness
     return Recorded(
         format=info.format,
@@ -208,14 +208,14 @@ def steps_of(facts: Facts, most: int | None = None) -> Steps:
     )
 
 
-def rows_of(facts: Facts, most: int | None = None) -> Rows:
+def rows_of(facts: Facts, most: int | None = None) -> AccountingRows:
     """The rows of all devices; of very many the first of each."""
     accounts = facts.accounts
     kept = None if most is None else max(1, most // max(len(accounts), 1))
     device = [np.full(len(a.rows.steps[:kept]), _device(a), np.int32) for a in accounts]
     step = [np.array([-1 if s is None else s for s in a.rows.steps[:kept]], np.int32) for a in accounts]
     width = len(Category)
-    return Rows(
+    return AccountingRows(
         device=_joined(device, np.int32),
         step=_joined(step, np.int32),
         phase=tuple(phase for a in accounts for phase in a.rows.phases[:kept]),

@@ -9,7 +9,7 @@ from stepscope.record import record
 
 
 @record
-class Run:
+class RecordedRun:
     """Of the manifest of ``stepscope run``; None is what it does not say."""
 
     recorded_ns: int | None = None
@@ -36,15 +36,15 @@ class Run:
         return self.cores if own else max(self.cores // ranks, 1)
 
 
-NOTHING_KNOWN = Run()
+NOTHING_KNOWN = RecordedRun()
 
 
-def run_of(manifest: Mapping[str, Any] | None) -> Run:
+def run_of(manifest: Mapping[str, Any] | None) -> RecordedRun:
     """What a manifest says; nothing of one that is none of ours."""
     if manifest is None:
         return NOTHING_KNOWN
     times, machine = (_mapping(manifest.get(name)) for name in ("step_ns", "machine"))
-    return Run(
+    return RecordedRun(
         ours=True,
         recorded_ns=_count(times.get("recorded")),
         unrecorded_ns=_count(times.get("unrecorded")),

@@ -15,7 +15,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.costs.attribute import KINDS, OpCosts, op_costs, owners
 from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.hlo.programs import Place, Programs
+from stepscope.analysis.hlo.programs import ProgramPlace, TracePrograms
 from stepscope.analysis.kernels import KernelGroup, kernel_groups, op_precisions, with_formats
 from stepscope.analysis.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, peak_flops
@@ -123,7 +123,7 @@ class OpRoof:
     kernel: str
     """Its main kernel."""
     roof: Roof
-    place: Place | None = None
+    place: ProgramPlace | None = None
     """The instruction it is, where its program is known."""
 
 
@@ -205,7 +205,7 @@ class Work:
 
 
 def device_work(
-    trace: Trace, activities: list[DeviceActivity], periods: list[tuple[I64, list[int]]], programs: Programs
+    trace: Trace, activities: list[DeviceActivity], periods: list[tuple[I64, list[int]]], programs: TracePrograms
 ) -> list[Work]:
     """All work of each device; ``periods`` are, per device, the bounds of its stretches of time and the used ones."""
     costs = op_costs(trace, programs)
@@ -287,7 +287,7 @@ def _times(one: int, calls: int) -> int | None:
 
 def _roof(
     count: int, ns: int, cost: tuple[int | None, int | None], group: KernelGroup,
-    roofs: tuple[DevicePeaks | None, Place | None],
+    roofs: tuple[DevicePeaks | None, ProgramPlace | None],
 ) -> Roof:  # fmt: skip
     (flops, moved), (peaks, place) = cost, roofs
     bandwidth = peaks.memory_bandwidth if peaks else None
@@ -304,7 +304,7 @@ def _roof(
     )
 
 
-def _matrix_units(group: KernelGroup, place: Place | None) -> bool:
+def _matrix_units(group: KernelGroup, place: ProgramPlace | None) -> bool:
     """Whether a kernel is held against the matrix units: what its program computes tells more than its name."""
     if place is None:
         return on_matrix_units(group)

@@ -11,7 +11,7 @@ from stepscope.trace.tables import I64, Bools
 
 
 @record
-class Rows:
+class DeviceRows:
     """The rows that tile one device's time: row ``i`` is ``[bounds[i], bounds[i+1])``."""
 
     device: int | None
@@ -55,7 +55,7 @@ def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
     return Assigned(step, inside, told & in_gap, activity.before_profile, activity.begins_occupied)
 
 
-def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
+def device_rows(activity: DeviceActivity, markers: Markers) -> DeviceRows:
     """The windows of the steps on one device and what lies around them.
 
     Window k is ``[E(k-1), E(k))``, where E(k) is the largest end among the ops launched in steps up to k: the wait
@@ -69,7 +69,7 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     return tiled_rows(activity.device, origin, times, ops, begun, markers.gap_after)
 
 
-def joint_windows(rows: list[Rows], count: int) -> tuple[I64, I64]:
+def joint_windows(rows: list[DeviceRows], count: int) -> tuple[I64, I64]:
     """When each of ``count`` steps begins and ends on some devices together: it ends where the last of them has done
     its part, and the next one begins there, so that steps add up to the time that they cover. A step that none of them
     has takes no time."""
@@ -82,7 +82,9 @@ def joint_windows(rows: list[Rows], count: int) -> tuple[I64, I64]:
     return np.maximum.reduce(begun), np.maximum.reduce(over)
 
 
-def tiled_rows(device: int, origin: int, times: tuple[I64, I64], ops: Assigned, begun: I64, paused: Bools) -> Rows:
+def tiled_rows(
+    device: int, origin: int, times: tuple[I64, I64], ops: Assigned, begun: I64, paused: Bools
+) -> DeviceRows:
     """The same from the starts and ends of the ops and the steps they belong to, when the steps begin, and after which
     the profiler paused."""
     starts, ends = times
@@ -123,11 +125,11 @@ def _last_of_step(ends: I64, which: Bools, step: I64, count: int) -> list[int]:
     return [int(end) for end in found.tolist()]
 
 
-def _without_empty_margins(device: int, bounds: list[int], steps: list[int | None], phases: list[str]) -> Rows:
+def _without_empty_margins(device: int, bounds: list[int], steps: list[int | None], phases: list[str]) -> DeviceRows:
     """Rows of no length are kept for steps (a step without a launch took 0 ns) and dropped elsewhere."""
     kept = [i for i in range(len(steps)) if phases[i] == "step" or bounds[i + 1] > bounds[i]]
     tiled = np.array([bounds[i] for i in kept] + [bounds[-1]], np.int64)
-    return Rows(device, tiled, tuple(steps[i] for i in kept), tuple(phases[i] for i in kept))
+    return DeviceRows(device, tiled, tuple(steps[i] for i in kept), tuple(phases[i] for i in kept))
 
 
 def host_periods(markers: Markers) -> I64:

@@ -31,7 +31,7 @@ _SHAPE = re.compile(r"\w+\??\[[^\]]*\]")
 
 
 @record
-class Executions:
+class ModuleExecutions:
     """The executions of modules on one device, in time order; one value per execution."""
 
     device: int
@@ -143,7 +143,7 @@ def xla_facts(
     return XlaFacts(duty, compilations, _building(host, running or activities, markers, used))
 
 
-def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) -> Executions:
+def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) -> ModuleExecutions:
     """The executions on a device: as its modules line draws them, else what each run's ops span together."""
     drawn = _drawn(trace, activity.device)
     if len(drawn) or not len(trace.xla_ops):
@@ -164,10 +164,10 @@ def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) ->
     order = np.argsort(start, kind="stable")
     of = rows[first][order]
     module, program = trace.xla_ops.module[of], trace.xla_ops.program[of]
-    return Executions(activity.device, start[order], end[order], module, program, told)
+    return ModuleExecutions(activity.device, start[order], end[order], module, program, told)
 
 
-def _drawn(trace: Trace, device: int) -> Executions:
+def _drawn(trace: Trace, device: int) -> ModuleExecutions:
     tracks = trace.tracks
     lines = np.flatnonzero((tracks.kind == TrackKind.DEVICE_LINE) & (tracks.device == device))
     modules = np.flatnonzero(trace.slices.kind == Kind.MODULE)
@@ -175,7 +175,7 @@ def _drawn(trace: Trace, device: int) -> Executions:
     rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
     start = trace.slices.start_ns[rows]
     program = np.full(rows.size, NULL, np.int64)
-    return Executions(device, start, start + trace.slices.dur_ns[rows], trace.slices.name[rows], program)
+    return ModuleExecutions(device, start, start + trace.slices.dur_ns[rows], trace.slices.name[rows], program)
 
 
 def _execution_keys(
@@ -208,7 +208,7 @@ def _dense(*columns: I64) -> I64:
     return grouped(*columns)[1].astype(np.int64)
 
 
-def _duty(activity: DeviceActivity, executions: Executions, bounds: tuple[I64, I64]) -> DutyCycle:
+def _duty(activity: DeviceActivity, executions: ModuleExecutions, bounds: tuple[I64, I64]) -> DutyCycle:
     executing = iv.union(executions.start, executions.end)
     talking = activity.category == Category.COLLECTIVE.code
     collective = iv.union(activity.start[talking], activity.end[talking])
@@ -242,7 +242,7 @@ def _building(
 
 
 def _compilations(
-    trace: Trace, host: HostActivity, markers: Markers, executions: list[Executions]
+    trace: Trace, host: HostActivity, markers: Markers, executions: list[ModuleExecutions]
 ) -> tuple[Compilation, ...]:
     """Compilations the main thread waited for, else those of any thread, in time order."""
     slices = trace.slices
@@ -292,7 +292,7 @@ class _Programs(NamedTuple):
 
 
 def _programs_around(
-    trace: Trace, row: int, runs: Executions | None, named: list[tuple[int, str]], limit: int
+    trace: Trace, row: int, runs: ModuleExecutions | None, named: list[tuple[int, str]], limit: int
 ) -> _Programs:
     """What a compilation made; where no name tells, the next program that is new, if it runs before the next
     compilation (``limit``). Lazy frameworks number their modules (``SyncTensorsGraph.81``): numbers do not count."""

@@ -13,7 +13,7 @@ from typing import Any
 from .cures.cure import Applying
 from .cures.pinned_memory import PINNED_MEMORY
 from .cures.workers import WORKERS as WORKERS_CURE
-from .phases import Phase
+from .phases import RecordingPhase
 from .recorder import Recorder
 
 SYNTHETIC, PINNED, WORKERS, CALLBACKS = "synthetic-input", "pinned-memory", "workers", "no-callbacks"
@@ -98,10 +98,10 @@ def _replayed_loaders(recorder: Recorder, applied: Callable[[], None]) -> None:
     @functools.wraps(iterates)
     def replaying(self: Any) -> Any:
         real = iterates(self)
-        if recorder.phase is Phase.DONE:
+        if recorder.phase is RecordingPhase.DONE:
             return real
         applied()
-        return Replay(real, _length(self), lambda: recorder.phase is Phase.DONE)
+        return Replay(real, _length(self), lambda: recorder.phase is RecordingPhase.DONE)
 
     loader.__iter__ = replaying
 

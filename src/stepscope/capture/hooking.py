@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
 
-class Giving(Protocol):
+class GivingWay(Protocol):
     """Who records, and ends when the job starts a profiler of its own: a recorder or a session."""
 
     starts_now: bool
@@ -25,7 +25,7 @@ class Counting(Protocol):
         """An optimizer stepped, or a model is called."""
 
 
-def replace(told: Giving | Counting, owner: Any, name: str, ours: Any) -> None:
+def replace(told: GivingWay | Counting, owner: Any, name: str, ours: Any) -> None:
     """Put ours in the place of an attribute; taken out when all is done, unless somebody has replaced it since."""
     theirs = getattr(owner, name)
     setattr(owner, name, ours)

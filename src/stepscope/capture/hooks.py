@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from .callbacks import NamedCallbacks
-from .hooking import Giving, replace
+from .hooking import GivingWay, replace
 from .inference import SERVING, into_generation, into_serving
-from .phases import Phase
+from .phases import RecordingPhase
 from .recorder import Recorder
 from .steps import BATCH, CALL
 from .torch_hooks import into_torch
@@ -108,7 +108,7 @@ def into_tensorflow(recorder: Recorder, _: Any) -> None:
     _duration(recorder, "tensorflow")
 
 
-def trace_sessions(giving: Giving, backend: Callable[[], Any], called: Callable[[Any], None] | None = None) -> None:
+def trace_sessions(giving: GivingWay, backend: Callable[[], Any], called: Callable[[Any], None] | None = None) -> None:
     """Have ``Session.run`` fill a RunMetadata while a session backend records; ``called`` gets what a run fetches."""
     from .session_backend import SessionBackend
 
@@ -150,7 +150,7 @@ def into_keras(recorder: Recorder, keras: Any) -> None:
     ends = lists.on_train_batch_end
     key = (keras.backend.backend(), "batch")
     named_callbacks = NamedCallbacks(keras.callbacks.Callback)
-    recording = Phase.RECORDING
+    recording = RecordingPhase.RECORDING
 
     @functools.wraps(ends)
     def ending(self: Any, *arguments: Any, **named: Any) -> None:
@@ -165,7 +165,7 @@ def into_keras(recorder: Recorder, keras: Any) -> None:
 # --- all --------------------------------------------------------------------------------------------------------------
 
 
-def _make_way(recorder: Giving, modules: list[Any], name: str) -> None:
+def _make_way(recorder: GivingWay, modules: list[Any], name: str) -> None:
     """End our window before the job starts a profiler of its own, which would fail beside ours."""
     original = getattr(modules[0], name)
 
@@ -188,7 +188,7 @@ _STARTS = {
 """Framework -> where its profiler is started: modules and name."""
 
 
-def make_way(recorder: Giving, framework: str) -> None:
+def make_way(recorder: GivingWay, framework: str) -> None:
     """Notice the job's own profiler of a framework, and end before it starts."""
     if framework == "torch":
         from .torch_backend import sessions

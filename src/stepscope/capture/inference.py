@@ -54,7 +54,7 @@ class _Hook:
         return getattr, (nullcontext(), "__exit__")
 
 
-class Calls:
+class ModelCalls:
     """Tells of the calls of models that may be steps."""
 
     def __init__(self, counting: Counting, torch: Any) -> None:
@@ -135,9 +135,9 @@ class Calls:
         return generate
 
 
-def watch_calls(counting: Counting, torch: Any) -> Calls:
+def watch_calls(counting: Counting, torch: Any) -> ModelCalls:
     """Tell of calls of the models that the job switches to evaluation, and learn of its optimizers."""
-    calls = Calls(counting, torch)
+    calls = ModelCalls(counting, torch)
     module, optimizer = torch.nn.Module, torch.optim.Optimizer
     evaluate, makes = module.eval, optimizer.__init__
 
@@ -157,7 +157,7 @@ def watch_calls(counting: Counting, torch: Any) -> Calls:
     return calls
 
 
-def into_generation(counting: Counting, calls: Calls, module: Any) -> None:
+def into_generation(counting: Counting, calls: ModelCalls, module: Any) -> None:
     """``generate`` of transformers."""
     mixin = module.GenerationMixin
     replace(counting, mixin, "generate", calls.generating(mixin.generate))

@@ -11,7 +11,7 @@ from typing import Any
 from .backend import Declined
 from .files import moved, written
 from .inference import Outermost
-from .on_demand import Asked, OnDemand
+from .on_demand import OnDemand, WindowRequest
 from .state import shared
 from .torch_hooks import watch_torch
 
@@ -34,7 +34,7 @@ def begin(asked: dict[str, Any], answer: str) -> None:
 
 def _answer(window: OnDemand, asked: dict[str, Any], answer: str) -> None:
     try:
-        told = {"path": _capture(window, Asked(**asked))}
+        told = {"path": _capture(window, WindowRequest(**asked))}
     except Declined as reason:
         told = {"declined": str(reason)}
     except Exception as error:  # noqa: BLE001  Between our code and the user's.
@@ -43,7 +43,7 @@ def _answer(window: OnDemand, asked: dict[str, Any], answer: str) -> None:
     moved(answer + ".part", answer)
 
 
-def _capture(window: OnDemand, asked: Asked) -> str:
+def _capture(window: OnDemand, asked: WindowRequest) -> str:
     torch = sys.modules.get("torch")
     if torch is None:
         raise Declined("PyTorch is not imported in this process")

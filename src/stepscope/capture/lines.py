@@ -34,7 +34,7 @@ _NOT_THE_JOB_S = tuple(
 )
 
 
-class Lines:
+class ThreadLines:
     """Looks at one thread from ``start`` to ``stop``."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ _KEPT_TIMES = 16
 
 
 @dataclass(frozen=True)
-class Asked:
+class WindowRequest:
     """What one window is to hold; the window ends after ``bound_s`` seconds, with whole steps or without."""
 
     folder: str
@@ -56,7 +56,7 @@ class _Phase(Enum):
 
 @dataclass
 class _Window:
-    asked: Asked
+    asked: WindowRequest
     backend: Backend
     phase: _Phase = _Phase.WAITING
     thread: int | None = None
@@ -160,7 +160,7 @@ class OnDemand:
             "recording": self._window is not None,
         }
 
-    def capture(self, asked: Asked) -> str:
+    def capture(self, asked: WindowRequest) -> str:
         """Record a window; the profile's path in the folder named. Raises Declined where there is none."""
         window = self._opened(asked)
         try:
@@ -196,7 +196,7 @@ class OnDemand:
 
     # --- the window, on the thread that trains ------------------------------------------------------------------------
 
-    def _opened(self, asked: Asked) -> _Window:
+    def _opened(self, asked: WindowRequest) -> _Window:
         if "torch" not in sys.modules:
             raise Declined("PyTorch is not imported in this process; other frameworks have servers of their own")
         if self._window is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Phase(Enum):
+class RecordingPhase(Enum):
     """Where a recording stands."""
 
     SETTLING = "settling"
@@ -20,5 +20,5 @@ class Phase(Enum):
     DONE = "done"
 
 
-SETTLING = (Phase.SETTLING, Phase.LISTENING)
+SETTLING = (RecordingPhase.SETTLING, RecordingPhase.LISTENING)
 """In these steps are looked for."""

@@ -17,7 +17,7 @@ from .hooking import take_out
 from .manifest import Manifest
 from .options import Options
 from .periods import Periods
-from .phases import SETTLING, Phase
+from .phases import SETTLING, RecordingPhase
 from .place import is_first_of_host, is_launcher
 from .settling import Settling
 from .steps import CALL, EXPLICIT, REQUEST, StepFinder
@@ -60,7 +60,7 @@ class Recorder(Telling):
         self._reset()
 
     def _reset(self) -> None:
-        self.phase = Phase.SETTLING
+        self.phase = RecordingPhase.SETTLING
         self._finder = StepFinder()
         self.backend: Backend | None = None
         self.starts_now = False
@@ -96,9 +96,9 @@ class Recorder(Telling):
                 self._passed.append(now - self._since)
                 self._since = now
                 return
-            if self.phase is Phase.WATCHING:  # The anchor stays what it is.
+            if self.phase is RecordingPhase.WATCHING:  # The anchor stays what it is.
                 return
-        if self.phase is Phase.DONE:
+        if self.phase is RecordingPhase.DONE:
             return
         try:
             self._call(now, source, key)
@@ -144,13 +144,13 @@ class Recorder(Telling):
 
     def forked(self) -> None:
         """This is a child of the process that made us: its steps are its own, and a running window its parent's."""
-        recording = self.phase in (Phase.WARMING, Phase.RECORDING)
+        recording = self.phase in (RecordingPhase.WARMING, RecordingPhase.RECORDING)
         self._lock = threading.RLock()
         self._reset()
         self.manifest = Manifest(self.options.out)
         if recording:
             self._window.ended = "this process was forked while its parent recorded"
-            self.phase = Phase.DONE
+            self.phase = RecordingPhase.DONE
             return
         for restart in self.on_fork:
             restart()
@@ -172,11 +172,11 @@ class Recorder(Telling):
             dur = now - self._since if self._since else None
             for tell in self.on_edge:
                 tell(self._finder.steps)
-            if self.phase is Phase.RECORDING and self.backend is not None:
+            if self.phase is RecordingPhase.RECORDING and self.backend is not None:
                 self._record(self.backend, dur)
             else:
                 self._advance(dur)
-        if self.phase in (*SETTLING, Phase.WATCHING):
+        if self.phase in (*SETTLING, RecordingPhase.WATCHING):
             self._anchor, self._spare = key, self._may_pass()
         # What happens in here is not the step's.
         self._since = perf_counter_ns()
@@ -187,7 +187,7 @@ class Recorder(Telling):
         steps = 0
         if self.phase in SETTLING and self._finder.is_certain:
             steps = self.options.skip - self._finder.number - 1
-        elif self.phase is Phase.WATCHING:
+        elif self.phase is RecordingPhase.WATCHING:
             steps = self._periods.may_pass()
         return max(0, min(steps, _MOST_PASSED))
 
@@ -197,7 +197,7 @@ class Recorder(Telling):
         self._finder.passed(len(passed))
         if self.phase in SETTLING:
             self._settling.add(passed)
-        for dur in passed if self.phase is Phase.WATCHING else ():
+        for dur in passed if self.phase is RecordingPhase.WATCHING else ():
             self._periods.add(dur)
 
     def _advance(self, dur: int | None) -> None:
@@ -205,17 +205,17 @@ class Recorder(Telling):
             self._settling.add([] if dur is None else [dur])
             if self._due():
                 self._open()
-        elif self.phase is Phase.WARMING:
+        elif self.phase is RecordingPhase.WARMING:
             self._begin()
-        elif self.phase is Phase.EXPORTING:
+        elif self.phase is RecordingPhase.EXPORTING:
             if self._exporting is None or not self._exporting.is_alive():
-                self.phase = Phase.AFTER
-        elif self.phase is Phase.AFTER:
+                self.phase = RecordingPhase.AFTER
+        elif self.phase is RecordingPhase.AFTER:
             self._window.after += [] if dur is None else [dur]
             if len(self._window.after) >= self.options.after:
                 self._over()
                 self._write()
-        elif self.phase is Phase.WATCHING and dur is not None and self._periods.add(dur):
+        elif self.phase is RecordingPhase.WATCHING and dur is not None and self._periods.add(dur):
             self._next_window()
 
     def _record(self, backend: Backend, dur: int | None) -> None:
@@ -258,7 +258,7 @@ class Recorder(Telling):
         self._finder.freeze()
         self._thread = get_ident()
         if self.options.trial:
-            self.phase = Phase.AFTER
+            self.phase = RecordingPhase.AFTER
             return
         framework = self._finder.anchor[0] if isinstance(self._finder.anchor, tuple) else None
         backend: Backend | None = self._make(self.options, framework)
@@ -267,7 +267,7 @@ class Recorder(Telling):
             try:
                 if backend.warm_up:
                     self._ours(lambda: self._running.prepare(self._number))
-                    self.phase = Phase.WARMING
+                    self.phase = RecordingPhase.WARMING
                 else:
                     self._begin()
                 return
@@ -283,10 +283,10 @@ class Recorder(Telling):
 
     def _begin(self) -> None:
         self._window.open(self._number)
-        self.phase, self._told = Phase.RECORDING, None
+        self.phase, self._told = RecordingPhase.RECORDING, None
         self._write()  # Before it begins: what we do is no part of the job's step.
         self._ours(lambda: self._running.begin(self._number))
-        Watchdog(self._window.overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
+        Watchdog(self._window.overdue, self._too_long, lambda: self.phase is not RecordingPhase.RECORDING).start()
 
     def _ours(self, starts: Callable[[], None]) -> None:
         """Have our own profiler start: nothing need make way for it."""
@@ -308,27 +308,31 @@ class Recorder(Telling):
     def open_stretch(self, framework: str) -> bool:
         """Begin to record without steps, on the thread that is to be recorded; whether that is so."""
         with self._lock:
-            if self.phase is not Phase.SETTLING or self._finder.steps or (self.others_record and self.others_record()):
+            if (
+                self.phase is not RecordingPhase.SETTLING
+                or self._finder.steps
+                or (self.others_record and self.others_record())
+            ):
                 return False
             self.backend = self._make(self.options, framework)
             self._window = Window(self.options)
             self._window.open(None)
             self._ours(lambda: self._running.begin(None))
-            self.phase = Phase.RECORDING
+            self.phase = RecordingPhase.RECORDING
             self._thread = get_ident()  # Steps that are found now change nothing.
             return True
 
     def end_stretch(self, reason: str) -> bool:
         """End it, on the same thread; whether that is so."""
         self._guarded_close(reason)
-        return self.phase is not Phase.RECORDING
+        return self.phase is not RecordingPhase.RECORDING
 
     def stretch_is_kept(self) -> bool:
         """Wait until it is written; whether there is a profile of it. Steps that come yet are recorded all the same."""
         if self._exporting is not None:
             self._exporting.join(EXPORT_WAIT_S)
         with self._lock:
-            if self.phase is Phase.EXPORTING:
+            if self.phase is RecordingPhase.EXPORTING:
                 if self.manifest.files:
                     self._listen(CALL)
                 else:
@@ -355,10 +359,10 @@ class Recorder(Telling):
     def _close(self, reason: str, *, here: bool = False) -> None:
         """End the window, if one is open, and write it out: on another thread, or ``here``, where a process ends."""
         with self._lock:
-            if self.phase not in (Phase.WARMING, Phase.RECORDING):
+            if self.phase not in (RecordingPhase.WARMING, RecordingPhase.RECORDING):
                 return
-            few = self.phase is Phase.WARMING or len(self._window.recorded) < _ENOUGH_OF_IT
-            warming, self.phase = self.phase is Phase.WARMING, Phase.EXPORTING
+            few = self.phase is RecordingPhase.WARMING or len(self._window.recorded) < _ENOUGH_OF_IT
+            warming, self.phase = self.phase is RecordingPhase.WARMING, RecordingPhase.EXPORTING
             self._window.ended = reason
             if few and reason == _OWN_STARTED and self.others_record is not None:
                 self._running.discard()
@@ -401,7 +405,7 @@ class Recorder(Telling):
             else:
                 self._done()
             return
-        self.phase = Phase.WATCHING
+        self.phase = RecordingPhase.WATCHING
         self._periods.begin(self._number - len(self._window.after), self._window.after)
 
     def _listen(self, weakest: int) -> None:
@@ -410,7 +414,7 @@ class Recorder(Telling):
         if weakest < REQUEST:
             take_out(self.on_calls_over, self.manifest.failed)
         self._begin_anew(weakest)
-        self.phase = Phase.LISTENING
+        self.phase = RecordingPhase.LISTENING
 
     def _begin_anew(self, weakest: int | None = None) -> None:
         """Look for steps, and for when they have settled, as if the job began now."""
@@ -420,7 +424,7 @@ class Recorder(Telling):
             self._finder = StepFinder(weakest)
         self._settling, self._thread, self._since = Settling(), None, 0
         self._anchor, self._spare, self._passed = None, 0, []
-        self.phase = Phase.SETTLING if self._told is None else Phase.LISTENING
+        self.phase = RecordingPhase.SETTLING if self._told is None else RecordingPhase.LISTENING
 
     def _next_window(self) -> None:
         self._periods.end()
@@ -430,13 +434,13 @@ class Recorder(Telling):
     # --- what is said of it ---------------------------------------------------------------------------------------
 
     def _done(self) -> None:
-        self.phase = Phase.DONE
+        self.phase = RecordingPhase.DONE
         for hooks in (self.on_calls_over, self.on_done):
             take_out(hooks, self.manifest.failed)
 
     def _failed(self, when: str, error: Exception) -> None:
         self.manifest.failed(when, error)
-        if self.backend is not None and self.phase in (Phase.WARMING, Phase.RECORDING):
+        if self.backend is not None and self.phase in (RecordingPhase.WARMING, RecordingPhase.RECORDING):
             try:
                 self.backend.discard()
             except Exception as further:  # noqa: BLE001  Between our code and the user's.

@@ -10,7 +10,7 @@ from .backend import Backend
 from .manifest import Manifest
 from .options import Options, fewest_steps
 from .periods import Periods
-from .phases import SETTLING, Phase
+from .phases import SETTLING, RecordingPhase
 from .place import rank_and_world
 from .raised import raised
 from .settling import Settling
@@ -47,7 +47,7 @@ class Telling:
 
     options: Options
     manifest: Manifest
-    phase: Phase
+    phase: RecordingPhase
     backend: Backend | None
     trial: Any
     _finder: StepFinder
@@ -99,7 +99,11 @@ class Telling:
 
     def _why_none(self) -> str | None:
         """Why there is no profile; None where there is one."""
-        if self.manifest.files or self.phase in (Phase.WARMING, Phase.RECORDING, Phase.EXPORTING):
+        if self.manifest.files or self.phase in (
+            RecordingPhase.WARMING,
+            RecordingPhase.RECORDING,
+            RecordingPhase.EXPORTING,
+        ):
             return None
         lasted_s = (time.time_ns() - self.manifest.started_ns) / 1e9
         ended, steps, ended_by = self._window.ended, self._finder.most, raised()

@@ -17,7 +17,7 @@ from typing import Any
 
 from .backend import Backend, Declined, placed, whole
 from .forks import end_well
-from .lines import Lines, working_thread
+from .lines import ThreadLines, working_thread
 from .options import PROFILER_WARM_UP, Options
 from .place import file_stem
 from .state import shared
@@ -83,7 +83,7 @@ class TorchBackend(Backend):
         self._before = 1
         """What ``step`` adds to the number it finds."""
         self._is_stretch = False
-        self._lines = Lines()
+        self._lines = ThreadLines()
 
     def version(self) -> str:
         """PyTorch's version."""

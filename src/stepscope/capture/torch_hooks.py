@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from .hooking import Counting
-from .inference import Calls, Outermost, watch_calls
+from .inference import ModelCalls, Outermost, watch_calls
 from .place import is_launcher
 from .recorder import Recorder
 from .steps import OPTIMIZER
@@ -25,7 +25,7 @@ STRETCH_S = 2.0
 _EVERY_S = 0.5
 
 
-def watch_torch(counting: Counting, torch: Any) -> Calls:
+def watch_torch(counting: Counting, torch: Any) -> ModelCalls:
     """Optimizer steps, and calls of models."""
     modules, call = sys.modules, counting.call
 
@@ -78,7 +78,7 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
 class _Stretches(threading.Thread):
     """Has a stretch of time recorded where no steps are found."""
 
-    def __init__(self, recorder: Recorder, calls: Calls) -> None:
+    def __init__(self, recorder: Recorder, calls: ModelCalls) -> None:
         super().__init__(name="stepscope-stretches", daemon=True)
         self._recorder, self._calls = recorder, calls
         self._main = threading.main_thread().ident or 0

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, collected, quietly_closed
-from .lines import Lines, working_thread
+from .lines import ThreadLines, working_thread
 from .options import PROFILER_WARM_UP, Options
 from .xla_metrics import metrics_report
 
@@ -33,7 +33,7 @@ class XPlaneBackend(Backend):
         super().__init__(options)
         self._scratch = ""
         self._range: Any = None
-        self._lines = Lines()
+        self._lines = ThreadLines()
 
     def version(self) -> str:
         """The framework's version."""

@@ -17,7 +17,7 @@ from stepscope.remote.limits import CAPTURE_BYTES, CAPTURE_WAIT_S
 from stepscope.units import NS_PER_S, format_bytes
 
 if TYPE_CHECKING:
-    from stepscope.remote.collect import Captured, Wanted
+    from stepscope.remote.collect import Captured, CaptureWanted
 
 
 @click.command()
@@ -90,17 +90,17 @@ def capture(addresses: str | None, pids: str | None, inject: bool, out: str, **c
     return Exit.OK if all(arrived) else Exit.PARTIAL if any(arrived) else Exit.UNREADABLE
 
 
-def _wanted(duration: str | None, steps: int | None, **chosen: Any) -> Wanted:
-    from stepscope.remote.collect import Wanted  # Not loaded for --help.
+def _wanted(duration: str | None, steps: int | None, **chosen: Any) -> CaptureWanted:
+    from stepscope.remote.collect import CaptureWanted  # Not loaded for --help.
 
     if duration is not None and steps is not None:
         raise UsageError("--duration and --steps say the same in two ways: give one")
     if duration is not None:
         chosen["duration_s"] = spans.duration(duration, "--duration") / NS_PER_S
-    return Wanted(steps=steps, **chosen)
+    return CaptureWanted(steps=steps, **chosen)
 
 
-def _from_servers(addresses: str, out: Path, wanted: Wanted) -> Iterator[Captured]:
+def _from_servers(addresses: str, out: Path, wanted: CaptureWanted) -> Iterator[Captured]:
     from stepscope.remote.addresses import parsed
     from stepscope.remote.collect import capture
 
@@ -115,7 +115,7 @@ _DIGITS = 20
 """No number of a process has more, with zeros before it or not."""
 
 
-def _from_processes(pids: str, out: Path, wanted: Wanted, *, inject: bool) -> Iterator[Captured]:
+def _from_processes(pids: str, out: Path, wanted: CaptureWanted, *, inject: bool) -> Iterator[Captured]:
     from stepscope.remote import injection, kineto_daemon
     from stepscope.remote.collect import Captured, read
 

@@ -26,21 +26,21 @@ from stepscope.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
-    from stepscope.comparison.budgets import Budget, Outcome
+    from stepscope.comparison.budgets import Budget, BudgetOutcome
     from stepscope.inputs.folders import Skipped
     from stepscope.inputs.source import Source
     from stepscope.jobs import Job
     from stepscope.pipeline import Profile
     from stepscope.report.phrases import Document
 
-    Opened = tuple["Wanted", Profile | Job, Document]
+    Opened = tuple["DiagnoseWanted", Profile | Job, Document]
     """What was wanted, what it is, and what is shown of it."""
 
 _FILE_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DiagnoseWanted:
     """What is read and diagnosed on its own."""
 
     path: Path
@@ -135,7 +135,7 @@ def diagnose(
     whole = job is not None or (len(sources) == 1 and len(parts_of(sources[0])) == len(paths))
     if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and not whole)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
-    outcomes: list[Outcome] = []
+    outcomes: list[BudgetOutcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
     sole = len(wanted) == len(paths) == 1
     asked = (parameters, bandwidth)
@@ -150,7 +150,7 @@ def diagnose(
     return min((status for status in statuses if status), default=Exit.OK)
 
 
-def _outcomes(budgets: list[Budget], run: Profile | Job) -> list[Outcome]:
+def _outcomes(budgets: list[Budget], run: Profile | Job) -> list[BudgetOutcome]:
     if not budgets:
         return []
     from stepscope.comparison.budgets import check
@@ -158,21 +158,23 @@ def _outcomes(budgets: list[Budget], run: Profile | Job) -> list[Outcome]:
     return [check(budget, run.side) for budget in budgets]
 
 
-def _wanted(sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None) -> list[Wanted]:
+def _wanted(
+    sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None
+) -> list[DiagnoseWanted]:
     """What is diagnosed on its own: a job, or each profile."""
     from stepscope import pipeline
 
     if job is not None:
-        return [Wanted(Path(paths[0]), partial(pipeline.read_ranks, job, scheduler=scheduler))]
+        return [DiagnoseWanted(Path(paths[0]), partial(pipeline.read_ranks, job, scheduler=scheduler))]
     sources = _first(sources, paths)
     names = Counter(source.path.name for source in sources)
-    return [Wanted(s.path, partial(pipeline.read, s), named=names[s.path.name] > 1) for s in sources]
+    return [DiagnoseWanted(s.path, partial(pipeline.read, s), named=names[s.path.name] > 1) for s in sources]
 
 
 def _opened(
-    wanted: list[Wanted],
+    wanted: list[DiagnoseWanted],
     statuses: list[Exit],
-    outcomes: list[Outcome],
+    outcomes: list[BudgetOutcome],
     budgets: list[Budget],
     *,
     sole: bool,
@@ -227,9 +229,9 @@ def _text(runs: Iterator[Opened], out: str | None, *, form: str, verbose: bool) 
 def _html(runs: Iterator[Opened], out: str | None) -> None:
     """Write one page of all profiles."""
     from stepscope.cli.pages import runs_of
-    from stepscope.web.assemble import Run, html_file
+    from stepscope.web.assemble import ShownRun, html_file
 
-    pages: list[Run] = []
+    pages: list[ShownRun] = []
     for _, run, _ in runs:
         pages += runs_of(run, len(pages))
     if pages:

@@ -7,9 +7,9 @@ import signal
 import threading
 from pathlib import Path
 
-from stepscope.capture.phases import Phase
+from stepscope.capture.phases import RecordingPhase
 from stepscope.capture.results import Recording, recordings
-from stepscope.cli.recorded import Diagnosed, diagnosed, profiles_of, with_profiles
+from stepscope.cli.recorded import RecordedDiagnosis, diagnosed, profiles_of, with_profiles
 from stepscope.cli.streams import say
 
 EVERY_S = 1.0
@@ -33,14 +33,14 @@ class Early:
         """Whether the job was asked to end, as --stop has it."""
         self._folder, self._since_ns, self._stop = folder, since_ns, stop
         self._over = threading.Event()
-        self._known: Diagnosed | None = None
+        self._known: RecordedDiagnosis | None = None
         self._thread = threading.Thread(target=self._run, name="stepscope-early", daemon=True)
 
     def start(self) -> None:
         """Look at the folder from now on, on a thread of its own."""
         self._thread.start()
 
-    def finish(self) -> Diagnosed | None:
+    def finish(self) -> RecordedDiagnosis | None:
         """What was diagnosed while the job ran, None where nothing was."""
         self._over.set()
         if self._thread.ident is not None:
@@ -61,7 +61,7 @@ class Early:
             if told != profiles_of(recorded):
                 told = profiles_of(recorded)
                 self._diagnose(recorded)
-            if all(each.facts.get("phase") == Phase.DONE.value for each in recorded):
+            if all(each.facts.get("phase") == RecordingPhase.DONE.value for each in recorded):
                 return
 
     def _diagnose(self, recorded: list[Recording]) -> None:
@@ -83,4 +83,4 @@ class Early:
 
 
 def _is_over(each: Recording) -> bool:
-    return each.facts.get("phase") in (Phase.DONE.value, Phase.LISTENING.value)
+    return each.facts.get("phase") in (RecordingPhase.DONE.value, RecordingPhase.LISTENING.value)

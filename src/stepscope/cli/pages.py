@@ -12,10 +12,10 @@ from stepscope.errors import StepscopeError
 if TYPE_CHECKING:
     from stepscope.jobs import Job
     from stepscope.pipeline import Profile
-    from stepscope.web.assemble import Run
+    from stepscope.web.assemble import ShownRun
 
 
-def runs_of(opened: Profile | Job, first: int = 0) -> list[Run]:
+def runs_of(opened: Profile | Job, first: int = 0) -> list[ShownRun]:
     """The pages of a profile, or of a job and some of its ranks: those that its findings name, then those that others
     wait for.
 
@@ -26,8 +26,8 @@ def runs_of(opened: Profile | Job, first: int = 0) -> list[Run]:
     return [opened.run()] if isinstance(opened, Profile) else _job(opened, first)
 
 
-def _job(job: Job, first: int) -> list[Run]:
-    runs: list[Run] = []
+def _job(job: Job, first: int) -> list[ShownRun]:
+    runs: list[ShownRun] = []
     traces: dict[int, int] = {}
     wanted, held = _named_first(job), 0
     for rank in wanted[:RANK_PAGES]:
@@ -49,7 +49,7 @@ def _job(job: Job, first: int) -> list[Run]:
     return [job.run(traces, why), *runs]
 
 
-def _rank(job: Job, rank: int) -> Run | None:
+def _rank(job: Job, rank: int) -> ShownRun | None:
     """The pages of one rank; None, which is said, where it can no longer be read."""
     from dataclasses import replace
 

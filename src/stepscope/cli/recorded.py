@@ -18,7 +18,7 @@ _NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosed:
+class RecordedDiagnosis:
     """The diagnosis of what was recorded."""
 
     of: tuple[Path, ...]
@@ -36,7 +36,7 @@ class Diagnosed:
         return self.page.with_suffix(".txt")
 
 
-def diagnosed(recorded: list[Recording]) -> Diagnosed:
+def diagnosed(recorded: list[Recording]) -> RecordedDiagnosis:
     """Diagnose all ranks together; the first process where they are no ranks of one job. Writes text and page.
 
     Raises StepscopeError where a profile cannot be read, OSError where the disk has no room.
@@ -56,7 +56,7 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
     else:
         page = beside(read.source.path, ".html")
     document = read.document()
-    found = Diagnosed(
+    found = RecordedDiagnosis(
         of=profiles_of(recorded),
         verdict=document["summary"]["verdict"],
         text=terminal.render(document, width=_WIDTH, color=False, verbose=False),
@@ -75,7 +75,7 @@ def with_profiles(found: list[Recording]) -> list[Recording]:
     return [each for each in left if each.steps] or left
 
 
-def tell(found: list[Recording], known: Diagnosed | None = None, status: int = 0) -> None:
+def tell(found: list[Recording], known: RecordedDiagnosis | None = None, status: int = 0) -> None:
     """Say what was recorded, and why steps take as long as they do, unless that is ``known`` already; the command has
     ended with that ``status``."""
     if not found:
@@ -102,7 +102,7 @@ def tell(found: list[Recording], known: Diagnosed | None = None, status: int = 0
         say(f"more in {with_steps[0].manifest}")
 
 
-def _tell(recorded: list[Recording], found: Diagnosed) -> None:
+def _tell(recorded: list[Recording], found: RecordedDiagnosis) -> None:
     to_stderr(found.text)
     several = len(recorded) > 1 and not found.alone
     say(f"the same with the trace{'s' * several}, for a browser: {found.page}")

@@ -99,10 +99,10 @@ def try_(command: tuple[str, ...], form: str | None, out: str | None, lists: boo
 
 
 def _tried(command: tuple[str, ...], **chosen: Any) -> tuple[dict[str, Any], Patch]:
-    from stepscope.trials.attempt import Asked, attempt
+    from stepscope.trials.attempt import TrialRequest, attempt
 
     words = launch.command_line(command, chosen["python"])
-    asked = Asked(
+    asked = TrialRequest(
         command=command,
         words=tuple(words), folder=new_run(Path(chosen["folder"])), cures=chosen["cures"], steps=chosen["steps"],
         budget_s=chosen["budget"], seed=chosen["seed"], watch_value=chosen["watch_value"],

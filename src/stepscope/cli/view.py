@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stepscope.report.phrases import Document
     from stepscope.web.app import Entry, Opened
     from stepscope.web.captures import Captures
-    from stepscope.web.server import Server
+    from stepscope.web.server import PageServer
 
 _LOOKS_S = 0.2
 """How often the server looks whether it is to end."""
@@ -52,12 +52,12 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> 
     Exit status: 0 ended by Ctrl-C, 1 the first profile could not be read, 2 wrong usage.
     """
     from stepscope.web.app import App
-    from stepscope.web.server import Server
+    from stepscope.web.server import PageServer
 
     shown = entries_of(paths or tuple(last_runs(1)))
     app = App(lambda: shown, comparison=comparison_of, captures=captures_in(Path(os.path.abspath(captures))))
     try:
-        server = Server(app, port)
+        server = PageServer(app, port)
     except OSError as error:
         raise UsageError(f"port {port} cannot be used: {error.strerror}") from error
     with server:
@@ -77,7 +77,7 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> 
     return Exit.OK
 
 
-def _serve(server: Server, first: Entry) -> None:
+def _serve(server: PageServer, first: Entry) -> None:
     """Answer at once, and meanwhile read the first profile. Raises StepscopeError where it cannot be read."""
     answering = threading.Thread(target=server.serve_forever, args=(_LOOKS_S,), name="stepscope-view", daemon=True)
     answering.start()
@@ -111,9 +111,9 @@ def entries_of(paths: tuple[str, ...]) -> list[Entry]:
 
 
 def _entry(source: Source, title: str) -> Entry:
-    from stepscope.web.app import Entry, Reading
+    from stepscope.web.app import Entry, ReadingProgress
 
-    reading = Reading()
+    reading = ReadingProgress()
     return Entry(title, partial(_opened, source, title, reading), reading)
 
 
@@ -126,11 +126,11 @@ def _titles(sources: list[Source]) -> list[str]:
 
 def _of_job(ranks: Ranks) -> list[Entry]:
     """A job, and behind it each of its ranks; each is read when it is looked at."""
-    from stepscope.web.app import Entry, Reading
+    from stepscope.web.app import Entry, ReadingProgress
 
     titles = {rank: f"rank {rank}: {source.path.name}" for rank, source in ranks.sources.items()}
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(one.path)) for one in ranks.sources.values()])
-    reading = Reading()
+    reading = ReadingProgress()
     job = Entry(os.path.basename(folder) or f"{len(titles)} ranks", partial(_job_opened, ranks, reading), reading)
     return [job, *(_entry(source, titles[rank]) for rank, source in ranks.sources.items())]
 
@@ -180,10 +180,10 @@ def captures_in(folder: Path) -> Captures:
 
     def record(address: str, seconds: float, stop: threading.Event) -> Entry:
         from stepscope.inputs.source import Source
-        from stepscope.remote.collect import Wanted, capture
+        from stepscope.remote.collect import CaptureWanted, capture
         from stepscope.web.app import Entry
 
-        wanted = Wanted(seconds, token=os.environ.get("STEPSCOPE_TOKEN"))
+        wanted = CaptureWanted(seconds, token=os.environ.get("STEPSCOPE_TOKEN"))
         (captured,) = capture(parsed(address), folder, wanted, stop)
         path = captured.path
         if path is None:

@@ -15,7 +15,7 @@ from stepscope.capture.manifest import ENDING
 from stepscope.capture.results import Recording, recordings
 from stepscope.cli.early import give_way
 from stepscope.cli.streams import say
-from stepscope.diagnosis.drift import Change, Course, Period, Window
+from stepscope.diagnosis.drift import DriftChange, RecordedWindow, RunCourse, UnrecordedPeriod
 from stepscope.errors import StepscopeError
 from stepscope.report.labels import CATEGORIES
 from stepscope.units import format_bytes, format_ns
@@ -77,7 +77,7 @@ class _Followed:
         self.path = each.manifest.with_name(each.manifest.name.removesuffix(ENDING) + WATCH_ENDING)
         """The file that holds it all: a line per window, period and change."""
         self._who = each.who
-        self._course = Course()
+        self._course = RunCourse()
         self._names: set[str] = set()
         self._kept = self._windows = self._unread = self._periods = self._steps = 0
         self._first_ns: int | None = None
@@ -115,7 +115,7 @@ class _Followed:
             parts_ns_per_step=parts,
         )  # fmt: skip
         if step_ns["median"] is not None and parts:
-            self._say(self._course.window(Window(first_step, step_ns["median"], parts)))
+            self._say(self._course.window(RecordedWindow(first_step, step_ns["median"], parts)))
 
     def _period(self, facts: dict[str, Any]) -> None:
         self._periods = facts["number"] + 1
@@ -124,10 +124,10 @@ class _Followed:
         if facts["block_ns"]:
             self._last_ns = int(statistics.median(facts["block_ns"]))
             self._first_ns = self._first_ns or self._last_ns
-        change = self._course.period(Period(facts["first_step"], tuple(facts["block_ns"])))
+        change = self._course.period(UnrecordedPeriod(facts["first_step"], tuple(facts["block_ns"])))
         self._say([change] if change else [])
 
-    def _say(self, changes: list[Change]) -> None:
+    def _say(self, changes: list[DriftChange]) -> None:
         for change in changes:
             self._changes.append(_words(change))
             self._write("drift", **dataclasses.asdict(change))
@@ -154,7 +154,7 @@ class _Followed:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
 
-def _words(change: Change) -> str:
+def _words(change: DriftChange) -> str:
     before, after = change.drift.before_ns, change.drift.after_ns
     if change.category is not None:
         return (

@@ -20,7 +20,7 @@ _SHOWN = 200
 
 
 @record
-class Exchange:
+class ReportedExchange:
     """What a report tells; None where there is nothing of it."""
 
     collectives: Sequence[Traffic] | None
@@ -29,7 +29,7 @@ class Exchange:
     """Whether a rank can be named."""
 
 
-def of_job(facts: JobFacts, asked: Asked) -> Exchange:
+def of_job(facts: JobFacts, asked: Asked) -> ReportedExchange:
     """Of a job; gradients by its first rank."""
     first, hosts = facts.partials[0], {partial.host for partial in facts.partials}
     one_host = False if len(hosts - {None}) > 1 else None if None in hosts or facts.missing else True
@@ -37,7 +37,7 @@ def of_job(facts: JobFacts, asked: Asked) -> Exchange:
     return _exchange(facts, asked, found)
 
 
-def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> Exchange:
+def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> ReportedExchange:
     """Of one rank: transfers are bounds, as its peers are not here, nor are their hosts known; the devices of one
     process share a clock."""
     alone = combine([reduce(facts, diagnosis, "", None)])
@@ -45,9 +45,9 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> Exchange:
     learns = facts.workload.is_for((Purpose.TRAINING,))  # What other programs reduce are no gradients.
     wanted = (learns and len(table)) or asked.parameters is not None
     found = gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked) if wanted else None
-    return _exchange(alone, asked, found) if len(table) else Exchange(None, found, ranks_known=False)
+    return _exchange(alone, asked, found) if len(table) else ReportedExchange(None, found, ranks_known=False)
 
 
-def _exchange(facts: JobFacts, asked: Asked, found: Gradients | None) -> Exchange:
+def _exchange(facts: JobFacts, asked: Asked, found: Gradients | None) -> ReportedExchange:
     told = any(partial.rank is not None for partial in facts.partials) or len(facts.partials) > 1
-    return Exchange(traffic(facts, asked.bandwidth)[:_SHOWN], found, told)
+    return ReportedExchange(traffic(facts, asked.bandwidth)[:_SHOWN], found, told)

@@ -12,7 +12,7 @@ import numpy as np
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.exchange.collectives import HOST
 from stepscope.analysis.limits import P95_STEPS
-from stepscope.analysis.outline import Breakdown, File, Outline, Recorded, StepTime, Summary, Timed
+from stepscope.analysis.outline import Breakdown, InputFile, Outline, Recorded, StepTime, Summary, Timed
 from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.limits import ROWS_SHOWN
@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 
 @record
-class RankRow:
+class LaneRow:
     """A lane's mean step, and what the others wait for it; None where that is not told."""
 
     rank: int
@@ -76,7 +76,7 @@ def _recorded(facts: JobFacts) -> Recorded:
     return Recorded(
         format=_common(partial.format for partial in partials),
         framework=_common(partial.framework for partial in partials),
-        files=[File(partial.path, partial.bytes, partial.events) for partial in partials],
+        files=[InputFile(partial.path, partial.bytes, partial.events) for partial in partials],
         ranks=list(facts.ranks),
         world_size=facts.world_size,
         devices=[device for partial in partials for device in partial.devices],
@@ -165,7 +165,7 @@ def device_of(lane: Lane) -> int | None:
     return None if lane.device == HOST else lane.device
 
 
-def rank_rows(facts: JobFacts) -> list[RankRow]:
+def rank_rows(facts: JobFacts) -> list[LaneRow]:
     """The mean step of every lane that counts."""
     blame, used = facts.blame, set(facts.used_steps)
     told = blame is not None and not facts.sampled
@@ -177,7 +177,7 @@ def rank_rows(facts: JobFacts) -> list[RankRow]:
     for lane, mean in facts.means.items():
         partial, at = facts.partials[lane.partial], place.get(lane) if cost is not None else None
         made.append(
-            RankRow(
+            LaneRow(
                 rank=facts.ranks[lane.partial],
                 device=device_of(lane),
                 host=partial.host,

@@ -19,7 +19,7 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.exchange.collectives import HOST, Collectives
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.outline import Basis, Rows, Steps, rows_of, steps_of
+from stepscope.analysis.outline import AccountingRows, Basis, Steps, rows_of, steps_of
 from stepscope.analysis.workload import Workload
 from stepscope.cluster.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.diagnosis.evidence import has_python
@@ -37,7 +37,7 @@ _EVIDENCE = 3
 
 
 @record
-class Exposed:
+class ExposedStretches:
     """The longest stretches in which collectives were all that a device did, by device and time."""
 
     device: I32
@@ -82,9 +82,9 @@ class Partial:
     basis: Basis
     bottleneck: str
     steps: Steps
-    rows: Rows
+    rows: AccountingRows
     collectives: Collectives
-    exposed: Exposed
+    exposed: ExposedStretches
     kernels: tuple[Kernel, ...]
     findings: tuple[Finding, ...]
     minor: tuple[Finding, ...]
@@ -166,7 +166,7 @@ def _joined(parts: list[npt.NDArray[Any]], dtype: type[Any]) -> npt.NDArray[Any]
     return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 
-def _exposed(facts: Facts) -> Exposed:
+def _exposed(facts: Facts) -> ExposedStretches:
     spans = [(_device(account), _talking(facts, at, account)) for at, account in enumerate(facts.accounts)]
     device = _joined([np.full(len(start), number, np.int32) for number, (start, _) in spans], np.int32)
     start = _joined([start for _, (start, _) in spans], np.int64)
@@ -174,7 +174,7 @@ def _exposed(facts: Facts) -> Exposed:
     if len(start) > EXPOSED_KEPT:
         kept = np.sort(np.argpartition(start - end, EXPOSED_KEPT)[:EXPOSED_KEPT])
         device, start, end = device[kept], start[kept], end[kept]
-    return Exposed(device, start, end)
+    return ExposedStretches(device, start, end)
 
 
 def _talking(facts: Facts, at: int, account: Account) -> iv.Intervals:

@@ -62,7 +62,7 @@ class Budget:
 
 
 @record
-class Outcome:
+class BudgetOutcome:
     """What became of a budget: whether it fired, and the sentence that says why."""
 
     budget: Budget
@@ -94,7 +94,7 @@ def parse(text: str) -> Budget:
     return Budget(text, metric, _OPERATORS[op], value, kind, bool(sign))
 
 
-def check(budget: Budget, side: Side, comparison: Comparison | None = None) -> Outcome:
+def check(budget: Budget, side: Side, comparison: Comparison | None = None) -> BudgetOutcome:
     """Hold a profile against a budget; a change needs the comparison that led to it.
 
     What cannot be told fires: a gate that lets through what it did not check is none. Raises UsageError where a change
@@ -104,9 +104,9 @@ def check(budget: Budget, side: Side, comparison: Comparison | None = None) -> O
         return _change(budget, comparison)
     value = _value(budget, side)
     if value is None:
-        return Outcome(budget, True, f"{budget.text}: cannot be checked: {budget.metric} is not recorded")
+        return BudgetOutcome(budget, True, f"{budget.text}: cannot be checked: {budget.metric} is not recorded")
     fired = budget.holds(value, budget.value)
-    return Outcome(budget, fired, f"{budget.text}: {budget.metric} is {_told(value, budget.unit)}")
+    return BudgetOutcome(budget, fired, f"{budget.text}: {budget.metric} is {_told(value, budget.unit)}")
 
 
 def _value(budget: Budget, side: Side) -> float | None:
@@ -124,7 +124,7 @@ def _value(budget: Budget, side: Side) -> float | None:
     return booked / float(side.parts.sum(axis=1).mean()) if budget.unit == "share" else booked
 
 
-def _change(budget: Budget, comparison: Comparison | None) -> Outcome:
+def _change(budget: Budget, comparison: Comparison | None) -> BudgetOutcome:
     """A change counts by its measured size where what was measured tells changes as small as the limit, or shows this
     one; or where the whole interval is on one side of the limit. What runs of the same code are taken to differ by is
     not in it: a limit is its author's word on what differs on their machine."""
@@ -133,7 +133,7 @@ def _change(budget: Budget, comparison: Comparison | None) -> Outcome:
     if budget.metric not in TIMES:
         raise UsageError(f"{budget.text!r}: changes can be bounded of times only: {', '.join(TIMES)}")
     if comparison.unfit:
-        return Outcome(budget, True, f"{budget.text}: cannot be checked: {comparison.unfit}")
+        return BudgetOutcome(budget, True, f"{budget.text}: cannot be checked: {comparison.unfit}")
     of = {str(part.category): part.difference for part in comparison.parts}
     change = comparison.step if budget.metric == "step_time" else of.get(budget.metric, _NONE)
     limit, noise = _limit(budget, change, comparison.step), change.measured_noise_ns or 0.0
@@ -142,8 +142,8 @@ def _change(budget: Budget, comparison: Comparison | None) -> Outcome:
     said = f"changed by {_signed(change.ns, change)} (±{_size(noise, change)})"
     if not checked:
         how = advice(change, comparison.before, comparison.after, abs(limit))
-        return Outcome(budget, True, f"{budget.text}: cannot be checked: {budget.metric} {said}; {how}")
-    return Outcome(budget, budget.holds(change.ns, limit), f"{budget.text}: {budget.metric} {said}")
+        return BudgetOutcome(budget, True, f"{budget.text}: cannot be checked: {budget.metric} {said}; {how}")
+    return BudgetOutcome(budget, budget.holds(change.ns, limit), f"{budget.text}: {budget.metric} {said}")
 
 
 _NONE = Difference(0.0, 0.0, 0.0, 0.0)

@@ -34,7 +34,7 @@ UNEVEN, REST = "devices that are not equally busy", "other waiting"
 
 
 @record
-class Loss:
+class LossCause:
     """What one cause takes more per step than with fewer devices, in ns."""
 
     cause: str
@@ -51,7 +51,7 @@ class Scaling:
     devices_after: int
     efficiency: float
     """Of the work per second that so many devices would do if a step took as long as before."""
-    losses: tuple[Loss, ...]
+    losses: tuple[LossCause, ...]
     """By cause, largest first; they sum to what a step takes longer."""
 
     @property
@@ -77,5 +77,5 @@ def scaling(before: Side, after: Side, step: Difference, parts: dict[Category, D
     lost[REST] = sum(change.ns for category, change in parts.items() if category not in grouped)
     # A step ends with the last device, a part is a mean over them.
     lost[UNEVEN] = step.ns - sum(change.ns for change in parts.values())
-    losses = [Loss(cause, ns) for cause, ns in lost.items() if abs(ns) >= 1]
+    losses = [LossCause(cause, ns) for cause, ns in lost.items() if abs(ns) >= 1]
     return Scaling(unit, one, two, step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))

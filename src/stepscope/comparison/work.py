@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import layer_paths
-from stepscope.analysis.ops import Ops, compiled_ops, host_ops, within
+from stepscope.analysis.ops import FrameworkOps, compiled_ops, host_ops, within
 from stepscope.record import record
 from stepscope.trace.tables import I32, I64, Rows
 
@@ -86,7 +86,9 @@ def _device_rows(facts: Facts, device: int) -> tuple[Rows, Rows, Rows, I64]:
     return activity.slice[chosen].astype(np.intp), activity.call[chosen].astype(np.intp), step, duration
 
 
-def _labels(facts: Facts, ops: Ops, own: Rows, by: Rows) -> tuple[dict[Label, I32], dict[Label, tuple[str, ...]]]:
+def _labels(
+    facts: Facts, ops: FrameworkOps, own: Rows, by: Rows
+) -> tuple[dict[Label, I32], dict[Label, tuple[str, ...]]]:
     trace = facts.trace
     none = np.full(own.size, -1, np.int32)
     inner = np.where(by >= 0, ops.innermost[by], -1) if own.size and ops.slice.size else none
@@ -115,7 +117,7 @@ def _labels(facts: Facts, ops: Ops, own: Rows, by: Rows) -> tuple[dict[Label, I3
     }
 
 
-def _dims(facts: Facts, ops: Ops, op: I32) -> I32:
+def _dims(facts: Facts, ops: FrameworkOps, op: I32) -> I32:
     """Code of the shapes that an op took, by its number; -1 where they were not recorded."""
     recorded = facts.trace.host_ops
     of_slice = np.full(len(facts.trace.slices), -1, np.int32)

@@ -57,7 +57,7 @@ def _chance(before: Sequence[int], after: Sequence[int]) -> float:
 
 
 @record
-class Change:
+class DriftChange:
     """A drift that was confirmed: of the step time, or of one category."""
 
     category: str | None
@@ -70,7 +70,7 @@ class Change:
 
 
 @record
-class Window:
+class RecordedWindow:
     """Recorded steps."""
 
     first_step: int
@@ -80,7 +80,7 @@ class Window:
 
 
 @record
-class Period:
+class UnrecordedPeriod:
     """Steps that were not recorded."""
 
     first_step: int
@@ -88,7 +88,7 @@ class Period:
     """The median step of each part of the period, in order."""
 
 
-class Course:
+class RunCourse:
     """The course of a run, window by window and period by period, in bounded memory.
 
     Each period is compared with the first ones; once a change has been found (two periods in a row must show it), with
@@ -96,12 +96,12 @@ class Course:
     """
 
     def __init__(self) -> None:
-        self._baseline: list[Period] = []
-        self._suspect: tuple[Period, Drift] | None = None
-        self._early: list[Window] = []
-        self._late: deque[Window] = deque(maxlen=STEP_DRIFT_WINDOWS)
+        self._baseline: list[UnrecordedPeriod] = []
+        self._suspect: tuple[UnrecordedPeriod, Drift] | None = None
+        self._early: list[RecordedWindow] = []
+        self._late: deque[RecordedWindow] = deque(maxlen=STEP_DRIFT_WINDOWS)
 
-    def period(self, period: Period) -> Change | None:
+    def period(self, period: UnrecordedPeriod) -> DriftChange | None:
         """Take the next period; the change of the step time that it confirms."""
         if not period.block_ns:
             return None
@@ -116,12 +116,12 @@ class Course:
             self._suspect = period, found
             return None
         first_step = self._suspect[0].first_step
-        change = Change(None, found, first_step, self._causes(first_step, found.ns))
+        change = DriftChange(None, found, first_step, self._causes(first_step, found.ns))
         self._baseline, self._suspect = [period], None
         self._early, self._late = [], deque(maxlen=STEP_DRIFT_WINDOWS)
         return change
 
-    def window(self, window: Window) -> list[Change]:
+    def window(self, window: RecordedWindow) -> list[DriftChange]:
         """Take the next window; categories that have changed, where the step time has not."""
         if len(self._early) < STEP_DRIFT_WINDOWS:
             self._early.append(window)
@@ -132,7 +132,7 @@ class Course:
         step_ns = statistics.median(each.step_ns for each in self._early)
         names = sorted({name for each in (*self._early, *self._late) for name in each.parts} - {PROFILER})
         changes = [
-            Change(name, found, self._late[0].first_step, {})
+            DriftChange(name, found, self._late[0].first_step, {})
             for name in names
             if (found := drift(_of(self._early, name), _of(self._late, name), step_ns, CATEGORY_DRIFT_CHANCE))
         ]
@@ -155,5 +155,5 @@ class Course:
         return dict(sorted(alike, key=lambda pair: -abs(pair[1])))
 
 
-def _of(windows: Sequence[Window], name: str) -> list[int]:
+def _of(windows: Sequence[RecordedWindow], name: str) -> list[int]:
     return [each.parts.get(name, 0) for each in windows]

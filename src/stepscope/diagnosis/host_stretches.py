@@ -19,7 +19,7 @@ from stepscope.trace.tables import I32, I64, Bools
 
 
 @record
-class Stretches:
+class HostStretches:
     """Stretches of host time, in order: the thread whose time it is, whether a step begins in its gap, and whether a
     copy to the device ends that."""
 
@@ -30,7 +30,7 @@ class Stretches:
     sends: Bools
 
 
-def stretches_of(facts: Facts, account: Account, cause: Category) -> Stretches:
+def stretches_of(facts: Facts, account: Account, cause: Category) -> HostStretches:
     """What an account books to a cause in the used steps."""
     rows = np.array(facts.used_rows(account), np.intp)
     windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
@@ -42,7 +42,7 @@ def stretches_of(facts: Facts, account: Account, cause: Category) -> Stretches:
             long &= end - start - most_without_core(facts.trace, facts.host.main, (start, end)) >= DISPATCH_GAP_NS
             start, end = start[long], end[long]
         main, no = np.full(start.size, facts.host.main, np.int32), np.zeros(start.size, np.bool_)
-        return Stretches(start, end, main, no, no)
+        return HostStretches(start, end, main, no, no)
     pieces, gaps = account.idle.pieces, account.idle.gaps
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     chosen = (pieces.category == cause.code) & np.isin(row, rows)
@@ -51,7 +51,7 @@ def stretches_of(facts: Facts, account: Account, cause: Category) -> Stretches:
     between = crosses_step(account)[pieces.gap[chosen]]
     track = helping_thread(facts.host, cause, busy_thread(facts.host, thread, start, end), start, end)
     sends = _sends(facts, account)[gaps.op[pieces.gap[chosen]]]
-    return Stretches(start, end, track, between, sends)
+    return HostStretches(start, end, track, between, sends)
 
 
 def _sends(facts: Facts, account: Account) -> Bools:
@@ -66,7 +66,7 @@ def _activities(facts: Facts) -> dict[int | None, DeviceActivity]:
     return {own.rows.device: each for each, own in facts.devices}
 
 
-def less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
+def less(found: HostStretches, but: iv.Intervals, least_ns: int) -> HostStretches:
     """Without some time, and without what is shorter then."""
     if not len(but[0]):
         return found
@@ -74,7 +74,7 @@ def less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
     long = end - start >= least_ns
     start, end = start[long], end[long]
     of = np.searchsorted(found.start, start, "right") - 1
-    return Stretches(start, end, found.track[of], found.between[of], found.sends[of])
+    return HostStretches(start, end, found.track[of], found.between[of], found.sends[of])
 
 
 def booked_in(facts: Facts, account: Account, cause: Category, time: iv.Intervals) -> int:

@@ -20,7 +20,7 @@ from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.diagnosis.host_stretches import Stretches, less, stretches_of
+from stepscope.diagnosis.host_stretches import HostStretches, less, stretches_of
 from stepscope.diagnosis.in_ranges import WORK, InRanges, ranges_of
 from stepscope.diagnosis.limits import SEEN_ONCE_SHARE
 from stepscope.diagnosis.remedies import Remedies, remedy
@@ -94,7 +94,7 @@ def host_work(
     return work_in(facts, account, cause, less(stretches_of(facts, account, cause), but, least_ns))
 
 
-def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -> HostWork | None:
+def work_in(facts: Facts, account: Account, cause: Category, found: HostStretches) -> HostWork | None:
     """What an account books to a cause in some stretches; None where there are none."""
     length = found.end - found.start
     cost = facts.per_step(int(length.sum()))
@@ -152,7 +152,7 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
     return text + (f" Most of it passes in `{inner.function}` ({inner.at})." if inner else "")
 
 
-def _sampled(facts: Facts, found: Stretches) -> tuple[I32, F64, I64]:
+def _sampled(facts: Facts, found: HostStretches) -> tuple[I32, F64, I64]:
     """What the thread is in (-1: nothing) at points spread over the longest stretches, the ns each stands for, and
     when it is."""
     length = found.end - found.start
@@ -219,7 +219,7 @@ def _is_marker(facts: Facts) -> Bools:
     return markers
 
 
-def _evidence(facts: Facts, found: Stretches, device: int | None) -> tuple[Evidence, ...]:
+def _evidence(facts: Facts, found: HostStretches, device: int | None) -> tuple[Evidence, ...]:
     """The longest stretches, in order of time, each by the name of what the thread was in for half of it."""
     length = found.end - found.start
     longest = np.sort(np.argsort(-length, kind="stable")[:SHOWN])

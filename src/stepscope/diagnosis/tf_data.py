@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.iterators import Iterators, IteratorUse
+from stepscope.analysis.iterators import IteratorUse, PipelineIterators
 from stepscope.diagnosis.limits import PYTHON_IN_MAP_SHARE
-from stepscope.diagnosis.remedies import Part, Remedies
+from stepscope.diagnosis.remedies import Remedies, RemedyPart
 from stepscope.names.tf_data import Way, way_of
 from stepscope.units import format_ns, format_times
 
@@ -28,8 +28,8 @@ class _Limit(StrEnum):
 
 
 AUTO = (
-    Part("    AUTO = tf.data.AUTOTUNE", since=(2, 4)),
-    Part("    AUTO = tf.data.experimental.AUTOTUNE", before=(2, 4)),
+    RemedyPart("    AUTO = tf.data.AUTOTUNE", since=(2, 4)),
+    RemedyPart("    AUTO = tf.data.experimental.AUTOTUNE", before=(2, 4)),
 )
 """How autotuning is asked for."""
 _VERIFY = """\
@@ -48,7 +48,7 @@ _PARALLEL = {
 _LIGHTER = """\
 Make less work of each element: batch first and map whole batches (one vectorised call in place of n), keep what does
 not change on disk, and leave to the device what it does faster (casting, scaling, in the model)."""
-_NO_ORDER = Part(
+_NO_ORDER = RemedyPart(
     "Where the order of elements does not matter, `deterministic=False` keeps a slow one from holding up the others.",
     since=(2, 2),
 )
@@ -60,7 +60,7 @@ these let other calls run."""
 _CACHE = """\
 `cache()` behind it spares it from the second pass over the data on, if these fit into memory and nothing before is
 random."""
-_SERVICE = Part("What one host's cores cannot do, several can: `tf.data.experimental.service`.", since=(2, 3))
+_SERVICE = RemedyPart("What one host's cores cannot do, several can: `tf.data.experimental.service`.", since=(2, 3))
 _SOURCE_NEAR = "Read from disks near the host, in files of some 100 MB; small ones cost an opening each."
 
 
@@ -84,7 +84,7 @@ def waits_for(facts: Facts) -> str:
     return f"what `{slowest.kind}` waits for was not recorded"
 
 
-def _how(found: Iterators, one: IteratorUse) -> str:
+def _how(found: PipelineIterators, one: IteratorUse) -> str:
     cores = found.cpu_budget or found.threadpool_size
     calls = one.parallelism
     if way_of(one.kind) is Way.PARALLEL and calls is not None:
@@ -113,11 +113,11 @@ def remedy_for(facts: Facts, otherwise: Remedies) -> Remedies:
     return {None: (*told_once, _VERIFY)} if lines else otherwise
 
 
-def _iterators(facts: Facts) -> Iterators | None:
+def _iterators(facts: Facts) -> PipelineIterators | None:
     return facts.input_stages.iterators if facts.input_stages else None
 
 
-def _advice(found: Iterators, one: IteratorUse) -> list[str | Part]:
+def _advice(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
     """What makes the slowest iterator faster, largest effect first."""
     kind, way = one.kind, way_of(one.kind)
     cache = [] if any(other.kind in ("MemoryCache", "Cache", "FileCache") for other in found.each) else [_CACHE]
@@ -144,7 +144,7 @@ def _advice(found: Iterators, one: IteratorUse) -> list[str | Part]:
     return []
 
 
-def _parallel(found: Iterators, one: IteratorUse) -> list[str | Part]:
+def _parallel(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
     limit, cores = _limit(found, one), found.cpu_budget or found.threadpool_size
     written = _PARALLEL.get(one.kind.removeprefix("Parallel"), _PARALLEL["Map"])
     if limit is _Limit.SEQUENTIAL:
@@ -159,7 +159,7 @@ def _parallel(found: Iterators, one: IteratorUse) -> list[str | Part]:
     return [f"{calls} already. {_LIGHTER}", _NO_ORDER]
 
 
-def _limit(found: Iterators, one: IteratorUse) -> _Limit:
+def _limit(found: PipelineIterators, one: IteratorUse) -> _Limit:
     cores = found.cpu_budget or found.threadpool_size
     if way_of(one.kind) is Way.COULD or one.parallelism == 1:
         return _Limit.SEQUENTIAL
@@ -170,7 +170,7 @@ def _limit(found: Iterators, one: IteratorUse) -> _Limit:
     return _Limit.TUNED if one.autotuned else _Limit.FIXED
 
 
-def _pool(found: Iterators) -> str:
+def _pool(found: PipelineIterators) -> str:
     """That the pipeline's own pool is smaller than the cores it may use."""
     if not (found.cpu_budget and found.threadpool_size and found.threadpool_size < found.cpu_budget):
         return ""
@@ -180,7 +180,7 @@ def _pool(found: Iterators) -> str:
     )
 
 
-def _reading(found: Iterators, one: IteratorUse) -> list[str | Part]:
+def _reading(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
     reading = next((other for other in found.each if other.kind == "ParallelInterleave" and _holds(other, one)), None)
     if reading is None:
         return [
@@ -200,7 +200,7 @@ def _holds(outer: IteratorUse, inner: IteratorUse) -> bool:
     return inner.path[: len(outer.path)] == outer.path
 
 
-def _ahead(found: Iterators) -> list[str | Part]:
+def _ahead(found: PipelineIterators) -> list[str | RemedyPart]:
     """That nothing works ahead of the step: above every dataset that does work stands no prefetch."""
     if any(one.kind == "Prefetch" and not any(map(_works, one.path[:-1])) for one in found.each):
         return []
@@ -211,7 +211,7 @@ def _works(dataset: str) -> bool:
     return way_of(dataset) is not Way.PASSES
 
 
-def _cached(found: Iterators) -> list[str | Part]:
+def _cached(found: PipelineIterators) -> list[str | RemedyPart]:
     """That a cache is being filled: what comes before it is not done again from the second epoch on."""
     caches = [one for one in found.each if one.kind == "MemoryCache"]
     filling = [one for one in caches if any(_holds(one, other) and other is not one for other in found.each)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from stepscope.doctor import profiles
 from stepscope.doctor.case import Case
 from stepscope.doctor.checks import CHECKS, examine
-from stepscope.doctor.host import Host, Ran
-from stepscope.doctor.outcome import Outcome, State
+from stepscope.doctor.host import Host, ProgramEnd
+from stepscope.doctor.outcome import CheckOutcome, State
 
-__all__ = ["CHECKS", "Case", "Host", "Outcome", "Ran", "State", "examine", "profiles"]
+__all__ = ["CHECKS", "Case", "CheckOutcome", "Host", "ProgramEnd", "State", "examine", "profiles"]

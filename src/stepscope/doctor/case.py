@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from stepscope.doctor.host import Host, Ran
+from stepscope.doctor.host import Host, ProgramEnd
 
 PROBE_SECONDS = 30.0
 _PACKAGES = (
@@ -55,7 +55,7 @@ class Case:
         self.deep = deep
 
     @cached_property
-    def _probe(self) -> Ran | None:
+    def _probe(self) -> ProgramEnd | None:
         return self.host.run([self.python, "-c", PROBE], PROBE_SECONDS)
 
     @property
@@ -110,7 +110,7 @@ class Case:
         return tuple(line.strip() for line in lines if line.strip())
 
     @cached_property
-    def nvidia_smi(self) -> Ran | None:
+    def nvidia_smi(self) -> ProgramEnd | None:
         """What ``nvidia-smi`` said, None where there is none."""
         program = self.host.which("nvidia-smi")
         if program is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stepscope.doctor import frameworks, gpu, machine
 from stepscope.doctor.case import Case
 from stepscope.doctor.known import KNOWN
-from stepscope.doctor.outcome import Outcome
+from stepscope.doctor.outcome import CheckOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Check:
 
     id: str
     title: str
-    run: Callable[[Case], Outcome]
+    run: Callable[[Case], CheckOutcome]
 
 
 CHECKS: tuple[Check, ...] = (
@@ -44,6 +44,6 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def examine(case: Case) -> list[tuple[Check, Outcome]]:
+def examine(case: Case) -> list[tuple[Check, CheckOutcome]]:
     """Run every check."""
     return [(check, check.run(case)) for check in CHECKS]

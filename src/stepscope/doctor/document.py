@@ -7,13 +7,13 @@ from typing import Any
 
 from stepscope._version import __version__
 from stepscope.doctor.checks import Check
-from stepscope.doctor.outcome import Outcome, State
+from stepscope.doctor.outcome import CheckOutcome, State
 from stepscope.doctor.profiles import Examined
 
 SCHEMA = "stepscope.doctor/1"
 
 
-def document(checks: Iterable[tuple[Check, Outcome]], profiles: Iterable[Examined]) -> dict[str, Any]:
+def document(checks: Iterable[tuple[Check, CheckOutcome]], profiles: Iterable[Examined]) -> dict[str, Any]:
     """Everything that was found: ``checks`` and ``profiles``, and how many problems and warnings that makes."""
     made = [{"check": check.id, "title": check.title, **_outcome(outcome)} for check, outcome in checks]
     read = [
@@ -36,5 +36,5 @@ def _of(profile: dict[str, Any]) -> list[dict[str, Any]]:
     return outcomes
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: CheckOutcome) -> dict[str, Any]:
     return {"state": outcome.state.value, "sentence": outcome.sentence, "cure": outcome.cure}

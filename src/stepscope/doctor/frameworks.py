@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from stepscope.doctor.case import Case, numbers
-from stepscope.doctor.host import Ran
-from stepscope.doctor.outcome import Outcome, not_applicable, ok, problem, warning
+from stepscope.doctor.host import ProgramEnd
+from stepscope.doctor.outcome import CheckOutcome, not_applicable, ok, problem, warning
 
 IMPORT_SECONDS = 120.0
 _PLUGIN_IS_XPROF = (2, 20)
@@ -30,7 +30,7 @@ print(json.dumps(dict(count=len(tf.config.list_physical_devices("GPU")))))
 """
 
 
-def environment(case: Case) -> Outcome:
+def environment(case: Case) -> CheckOutcome:
     """The job's Python answers."""
     if case.packages is None:
         return problem(f"Nothing is known of {case.python}: {case.probe_failure}.",
@@ -42,7 +42,7 @@ def environment(case: Case) -> Outcome:
     return ok(f"{where}.")
 
 
-def torch(case: Case) -> Outcome:
+def torch(case: Case) -> CheckOutcome:
     """PyTorch is built for the devices that are here."""
     version = case.version_of("torch")
     if version is None or case.packages is None:
@@ -69,7 +69,7 @@ def torch(case: Case) -> Outcome:
     return ok(f"PyTorch {version}, built for {kind}; its profiler records {', '.join(said['records'])}.")
 
 
-def jax(case: Case) -> Outcome:
+def jax(case: Case) -> CheckOutcome:
     """JAX has a plugin for the devices that are here."""
     version = case.version_of("jax")
     if version is None or case.packages is None:
@@ -93,7 +93,7 @@ def jax(case: Case) -> Outcome:
     return ok(f"JAX {version}{with_plugins}: {_counted(said['count'], said['backend'] + ' device')}.")
 
 
-def tensorflow(case: Case) -> Outcome:
+def tensorflow(case: Case) -> CheckOutcome:
     """TensorFlow finds the devices that are here."""
     version = case.version_of("tensorflow") or case.version_of("tensorflow-cpu")
     if version is None:
@@ -112,7 +112,7 @@ def tensorflow(case: Case) -> Outcome:
     return ok(f"TensorFlow {version} with {_counted(said['count'], 'GPU')}.")
 
 
-def tensorboard(case: Case) -> Outcome:
+def tensorboard(case: Case) -> CheckOutcome:
     """TensorBoard's two profiler plugins, of which one succeeded the other, are not both there."""
     old, new = case.version_of("tensorboard-plugin-profile"), case.version_of("xprof")
     if old is None and new is None:
@@ -133,7 +133,7 @@ def _counted(count: int, what: str) -> str:
 
 def _imported(case: Case, script: str) -> dict[str, Any] | str:
     """What a script says in the job's Python, or why it says nothing."""
-    ran: Ran | None = case.host.run([case.python, "-c", script], IMPORT_SECONDS, _QUIET)
+    ran: ProgramEnd | None = case.host.run([case.python, "-c", script], IMPORT_SECONDS, _QUIET)
     if ran is None or ran.status is None:
         return f"no answer in {IMPORT_SECONDS:.0f} s"
     try:

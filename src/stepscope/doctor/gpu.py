@@ -6,7 +6,7 @@ import os
 import re
 
 from stepscope.doctor.case import Case, numbers
-from stepscope.doctor.outcome import Outcome, not_applicable, ok, problem, warning
+from stepscope.doctor.outcome import CheckOutcome, not_applicable, ok, problem, warning
 
 _NVIDIA, _AMD = "0x10de", "0x1002"
 CAP_SYS_ADMIN = 21
@@ -16,7 +16,7 @@ TRACING_FOR_ALL = (440,)
 _HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
-def nvidia_gpu(case: Case) -> Outcome:
+def nvidia_gpu(case: Case) -> CheckOutcome:
     """NVIDIA GPUs can be used from here."""
     host = case.host
     if case.nvidia:
@@ -42,14 +42,14 @@ def _counted(case: Case) -> str:
     return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
 
 
-def _hidden(case: Case, *variables: str) -> Outcome | None:
+def _hidden(case: Case, *variables: str) -> CheckOutcome | None:
     for variable in variables:
         if case.host.environ.get(variable, "all").strip() in ("", "-1", "NoDevFiles"):
             return warning(f"{variable} hides every GPU from programs started here.", f"`unset {variable}`")
     return None
 
 
-def nvidia_permission(case: Case) -> Outcome:
+def nvidia_permission(case: Case) -> CheckOutcome:
     """This user may profile NVIDIA GPUs."""
     told = re.search(r"RmProfilingAdminOnly:\s*(\d)", case.host.read("/proc/driver/nvidia/params") or "")
     if told is None:
@@ -70,7 +70,7 @@ def nvidia_permission(case: Case) -> Outcome:
                    "(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES).", cure)  # fmt: skip
 
 
-def cupti(case: Case) -> Outcome:
+def cupti(case: Case) -> CheckOutcome:
     """NVIDIA's tracing library is found."""
     if not case.has_nvidia:
         return not_applicable("CUPTI traces NVIDIA GPUs; there is none.")
@@ -100,7 +100,7 @@ def _cupti_path(case: Case) -> str | None:
     return found or host.library("cupti")
 
 
-def amd_gpu(case: Case) -> Outcome:
+def amd_gpu(case: Case) -> CheckOutcome:
     """AMD GPUs can be used from here."""
     host = case.host
     if not case.has_amd:
@@ -117,7 +117,7 @@ def amd_gpu(case: Case) -> Outcome:
     return _hidden(case, *_HIDING) or ok(f"AMD GPU; ROCm {version or 'of unknown version'}.")
 
 
-def amd_tracer(case: Case) -> Outcome:
+def amd_tracer(case: Case) -> CheckOutcome:
     """AMD's tracing library is found."""
     if not case.has_amd:
         return not_applicable("ROCm's tracers trace AMD GPUs; there is none.")
@@ -142,7 +142,7 @@ _PROFILERS = ("nsys", "nsys-launcher", "ncu", "nvprof", "rocprof", "rocprofv2", 
 _COUNTERS = "nv-hostengine"
 
 
-def other_profiler(case: Case) -> Outcome:
+def other_profiler(case: Case) -> CheckOutcome:
     """No other profiler takes the one place that CUPTI and ROCm's tracers offer."""
     for variable, meaning in INJECTED.items():
         if case.host.environ.get(variable):

@@ -18,7 +18,7 @@ _LONGEST_COMPLAINT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ProgramEnd:
     """How a program ended; ``status`` is None where it did not end in time."""
 
     status: int | None
@@ -113,7 +113,9 @@ class Host:
         except metadata.PackageNotFoundError:
             return None
 
-    def run(self, command: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None) -> Ran | None:
+    def run(
+        self, command: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None
+    ) -> ProgramEnd | None:
         """Run a program with no input; None where it cannot be started.
 
         It stands in its own folder: a Python looks for modules where it stands, which is often among profiles.
@@ -125,8 +127,8 @@ class Host:
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return Ran(None)
+            return ProgramEnd(None)
         except (OSError, ValueError):
             return None
         texts = (stream.decode("utf-8", "replace")[-_MOST_BYTES:] for stream in (done.stdout, done.stderr))
-        return Ran(done.returncode, *texts)
+        return ProgramEnd(done.returncode, *texts)

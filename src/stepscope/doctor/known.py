@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepscope.doctor.case import Case, numbers
-from stepscope.doctor.outcome import Outcome, not_applicable, warning
+from stepscope.doctor.outcome import CheckOutcome, not_applicable, warning
 
 Version = tuple[int, ...]
 
@@ -33,7 +33,7 @@ class Known:
     gpus: int = 0
     """NVIDIA GPUs in the machine, at the least."""
 
-    def check(self, case: Case) -> Outcome:
+    def check(self, case: Case) -> CheckOutcome:
         """Whether it applies here."""
         version = case.version_of(self.package)
         if version is None or not self._applies(case, version):

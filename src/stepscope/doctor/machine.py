@@ -6,7 +6,7 @@ import json
 import re
 
 from stepscope.doctor.case import PROBE_SECONDS, Case, numbers
-from stepscope.doctor.outcome import Outcome, not_applicable, ok, problem, warning
+from stepscope.doctor.outcome import CheckOutcome, not_applicable, ok, problem, warning
 from stepscope.units import format_bytes
 
 _OLDEST_PYTHON = (3, 11)
@@ -30,7 +30,7 @@ if numba is None:
 """Says where machine code is kept; where numba cannot be imported, its own error follows."""
 
 
-def python(case: Case) -> Outcome:
+def python(case: Case) -> CheckOutcome:
     """The Python that stepscope runs in has what it needs."""
     host = case.host
     here = f"Python {'.'.join(map(str, host.version))} ({host.python})"
@@ -52,7 +52,7 @@ def python(case: Case) -> Outcome:
     return ok(f"{here} has every package that stepscope needs.")
 
 
-def grpc(case: Case) -> Outcome:
+def grpc(case: Case) -> CheckOutcome:
     """Servers of running jobs can be asked for profiles."""
     version = case.host.installed("grpcio")
     if version is None:
@@ -63,7 +63,7 @@ def grpc(case: Case) -> Outcome:
     return ok(f"grpcio {version}: running jobs can be recorded from their servers.")
 
 
-def compiler(case: Case) -> Outcome:
+def compiler(case: Case) -> CheckOutcome:
     """Loops over events can be compiled, and their machine code kept."""
     host = case.host
     if host.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
@@ -84,7 +84,7 @@ def compiler(case: Case) -> Outcome:
     return ok(f"numba {said['numba']}; machine code is kept in {said['folder']}.")
 
 
-def terminal(case: Case) -> Outcome:
+def terminal(case: Case) -> CheckOutcome:
     """Reports can be written as they are."""
     encoding = case.host.encoding
     if encoding.lower().replace("-", "").startswith("utf"):
@@ -93,7 +93,7 @@ def terminal(case: Case) -> Outcome:
                    "Set LANG=C.UTF-8, or PYTHONIOENCODING=utf-8.")  # fmt: skip
 
 
-def memory(case: Case) -> Outcome:
+def memory(case: Case) -> CheckOutcome:
     """There is memory for a large profile."""
     free = [size for size in (_free_memory(case), _free_in_group(case)) if size is not None]
     if not free:
@@ -122,7 +122,7 @@ def _free_in_group(case: Case) -> int | None:
     return None
 
 
-def disk(case: Case) -> Outcome:
+def disk(case: Case) -> CheckOutcome:
     """There is room for a profile."""
     folder = case.host.temporary
     free = None if folder is None else case.host.free_bytes(folder)
@@ -135,14 +135,14 @@ def disk(case: Case) -> Outcome:
     return ok(f"{format_bytes(free)} is free in {folder}.")
 
 
-def container(case: Case) -> Outcome:
+def container(case: Case) -> CheckOutcome:
     """Whether this is a container, whose permissions its host decides."""
     if case.container is None:
         return not_applicable("This is no container.")
     return ok(f"This is a container ({case.container}): devices and permissions are those it was started with.")
 
 
-def wsl(case: Case) -> Outcome:
+def wsl(case: Case) -> CheckOutcome:
     """Whether this is Linux under Windows, where device events are often missing."""
     if not case.wsl:
         return not_applicable("This is not Linux under Windows (WSL).")

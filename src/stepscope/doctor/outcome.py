@@ -16,7 +16,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """How a check ended. ``cure`` is None where nothing needs one."""
 
     state: State
@@ -24,21 +24,21 @@ class Outcome:
     cure: str | None = None
 
 
-def ok(sentence: str) -> Outcome:
+def ok(sentence: str) -> CheckOutcome:
     """All is well."""
-    return Outcome(State.OK, sentence)
+    return CheckOutcome(State.OK, sentence)
 
 
-def warning(sentence: str, cure: str | None) -> Outcome:
+def warning(sentence: str, cure: str | None) -> CheckOutcome:
     """Something may be missing, or costs time."""
-    return Outcome(State.WARNING, sentence, cure)
+    return CheckOutcome(State.WARNING, sentence, cure)
 
 
-def problem(sentence: str, cure: str) -> Outcome:
+def problem(sentence: str, cure: str) -> CheckOutcome:
     """Capturing or reading fails."""
-    return Outcome(State.PROBLEM, sentence, cure)
+    return CheckOutcome(State.PROBLEM, sentence, cure)
 
 
-def not_applicable(sentence: str) -> Outcome:
+def not_applicable(sentence: str) -> CheckOutcome:
     """There is nothing here to check."""
-    return Outcome(State.NOT_APPLICABLE, sentence)
+    return CheckOutcome(State.NOT_APPLICABLE, sentence)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stepscope.doctor.outcome import Outcome, ok, problem, warning
+from stepscope.doctor.outcome import CheckOutcome, ok, problem, warning
 from stepscope.errors import StepscopeError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Examined:
     """What is to be said of one profile."""
 
     path: str
-    outcomes: tuple[tuple[str, Outcome], ...]
+    outcomes: tuple[tuple[str, CheckOutcome], ...]
     """Code and outcome, worst first."""
 
 
@@ -80,7 +80,7 @@ def examine(path: str) -> Iterator[Examined]:
         yield Examined(str(source.path), outcomes)
 
 
-def _unreadable(error: StepscopeError, path: str) -> Outcome:
+def _unreadable(error: StepscopeError, path: str) -> CheckOutcome:
     """The reader's sentence says what is wrong before a semicolon and what to do behind it."""
     what, _, cure = str(error).splitlines()[0].partition("; ")
     what = what.removeprefix(path).lstrip(": ").rstrip(".")
@@ -88,7 +88,7 @@ def _unreadable(error: StepscopeError, path: str) -> Outcome:
     return problem(words, f"{cure[:1].upper()}{cure[1:].rstrip('.')}." if cure else _CHECK)
 
 
-def _outcomes(profile: Profile) -> tuple[tuple[str, Outcome], ...]:
+def _outcomes(profile: Profile) -> tuple[tuple[str, CheckOutcome], ...]:
     trace = profile.trace
     found = [
         (notice.code, _no_device(trace) if notice.code == "profile_no_device" else _about(notice.code, notice.text))
@@ -105,7 +105,7 @@ def _outcomes(profile: Profile) -> tuple[tuple[str, Outcome], ...]:
     return tuple(sorted(told, key=lambda item: item[0] not in _PROBLEMS))
 
 
-def _no_device(trace: Trace) -> Outcome:
+def _no_device(trace: Trace) -> CheckOutcome:
     """Why a profile holds neither work of a device nor a call to one: it was not asked for, or there was none."""
     options = trace.info.header.get("profile_options")
     if isinstance(options, dict) and options.get("device_tracer_level") == 0:
@@ -119,7 +119,7 @@ def _no_device(trace: Trace) -> Outcome:
     )  # fmt: skip
 
 
-def _about(code: str, text: str) -> Outcome | None:
+def _about(code: str, text: str) -> CheckOutcome | None:
     """What a notice means for the recording; None where it is merely to be known."""
     if code in _PROBLEMS:
         return problem(text, CURES[code])
@@ -130,7 +130,7 @@ def _about(code: str, text: str) -> Outcome | None:
     return warning(text, _LOST) if code.startswith("damaged_") else None
 
 
-def _cap(trace: Trace) -> Outcome | None:
+def _cap(trace: Trace) -> CheckOutcome | None:
     for cap, (why, cure) in CAPS.items():
         if cap in (trace.completeness.events, len(trace.slices)):
             return warning(f"It holds exactly {cap:,} events: {why}, so that its end is probably missing.", cure)

@@ -8,7 +8,7 @@ from stepscope.document.kinds import Field, SignedNs
 from stepscope.document.report import Tool
 
 
-class Difference(TypedDict):
+class DifferenceEntry(TypedDict):
     """A change of a duration."""
 
     before_ns: Annotated[SignedNs, Field("Mean before, ns per step.")]
@@ -37,7 +37,7 @@ class PartDifference(TypedDict):
     high_ns: Annotated[SignedNs | None, Field("Its upper end.")]
 
 
-class FindingChange(TypedDict):
+class FindingChangeEntry(TypedDict):
     """How a finding changed."""
 
     state: Annotated[Literal["gone", "less", "stays", "more", "new"], Field("What became of it.")]
@@ -48,7 +48,7 @@ class FindingChange(TypedDict):
     title_after: Annotated[str | None, Field("After; null where it is gone.")]
 
 
-class Achieved(TypedDict):
+class AchievedEntry(TypedDict):
     """What was promised against what was measured."""
 
     gone: Annotated[list[str], Field("Findings of the first run that the second has not.")]
@@ -64,7 +64,7 @@ class Achieved(TypedDict):
     ]
 
 
-class Budget(TypedDict):
+class BudgetEntry(TypedDict):
     """A condition and whether it holds."""
 
     condition: Annotated[str, Field("The condition as given.")]
@@ -79,7 +79,7 @@ class ScalingLoss(TypedDict):
     ns_per_step: Annotated[SignedNs, Field("Time per step.")]
 
 
-class Scaling(TypedDict):
+class ScalingEntry(TypedDict):
     """Where the second run has more devices (without any, processes): how well the job scales if each has the same
     batch."""
 
@@ -136,7 +136,7 @@ class ComparedCost(TypedDict):
     saving_ns_per_step: Annotated[SignedNs | None, Field("What fixing it gains.")]
 
 
-class Comparison(TypedDict):
+class ComparisonDocument(TypedDict):
     """What stepscope compare writes. Times are integer nanoseconds, null where not determined; keys are only
     added."""
 
@@ -152,19 +152,19 @@ class Comparison(TypedDict):
     not_determined: Annotated[str | None, Field("Why it cannot, and what would tell it.")]
     before: Annotated[ComparedSide, Field("The first run.")]
     after: Annotated[ComparedSide, Field("The second run.")]
-    step_time: Annotated[Difference, Field("How the step time changed.")]
+    step_time: Annotated[DifferenceEntry, Field("How the step time changed.")]
     differences: Annotated[list[str], Field("What else differs between the runs and may be the reason.")]
     parts: Annotated[list[PartDifference], Field("Every category booked in either run, mean over the devices.")]
     kernels: Annotated[list[ComparedItem], Field("The kernels that changed, largest difference first (at most 50).")]
     ops: Annotated[list[ComparedItem], Field("The ops that changed, largest difference first (at most 50).")]
     layers: Annotated[list[ComparedItem], Field("The layers that changed, largest difference first (at most 50).")]
-    findings: Annotated[list[FindingChange], Field("How findings changed.")]
+    findings: Annotated[list[FindingChangeEntry], Field("How findings changed.")]
     achieved: Annotated[
-        Achieved | None, Field("What was promised against what was measured; null where nothing was promised.")
+        AchievedEntry | None, Field("What was promised against what was measured; null where nothing was promised.")
     ]
-    budgets: Annotated[list[Budget], Field("Conditions that were given, and whether they hold.")]
+    budgets: Annotated[list[BudgetEntry], Field("Conditions that were given, and whether they hold.")]
     scaling: Annotated[
-        Scaling | None,
+        ScalingEntry | None,
         Field(
             "Where the second run has more devices (without any, processes): how well the job scales "
             "if each has the same batch."

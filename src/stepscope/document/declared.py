@@ -17,47 +17,53 @@ from typing import (
     is_typeddict,
 )
 
-from stepscope.document.kinds import Field, Kind
+from stepscope.document.kinds import Field, ValueKind
 
-_PLAIN = {int: Kind("index"), float: Kind("rate"), str: Kind("text"), bool: Kind("flag")}
+_PLAIN = {int: ValueKind("index"), float: ValueKind("rate"), str: ValueKind("text"), bool: ValueKind("flag")}
 
 
-class Shape(NamedTuple):
+class FieldShape(NamedTuple):
     """What a field holds: an ``object`` (``of``), a ``list`` or ``map`` of ``inner``, one of ``words``, or a value of a
     ``kind``; and whether it may be null."""
 
     holds: str
     null: bool = False
     of: type | None = None
-    inner: Shape | None = None
+    inner: FieldShape | None = None
     words: tuple[str, ...] = ()
-    kind: Kind | None = None
+    kind: ValueKind | None = None
     plain: type | None = None
 
 
-class Declared(NamedTuple):
+class DeclaredField(NamedTuple):
     """A field of an object; ``required`` where every document has it."""
 
     key: str
-    shape: Shape
+    shape: FieldShape
     required: bool
     field: Field
 
 
+def title(of: type) -> str:
+    """What an object is called outside this code: in schemas, in JavaScript and on its page. A class ends in ``Entry``
+    where what it is made from has that name."""
+    return of.__name__.removesuffix("Entry")
+
+
 @cache
-def fields(of: type) -> tuple[Declared, ...]:
+def fields(of: type) -> tuple[DeclaredField, ...]:
     """The fields of an object, in the order of the columns of its tables."""
     return tuple(_declared(key, hint) for key, hint in get_type_hints(of, include_extras=True).items())
 
 
-def _declared(key: str, hint: Any) -> Declared:
+def _declared(key: str, hint: Any) -> DeclaredField:
     required = get_origin(hint) is not NotRequired
     held, *kinds, field = get_args(hint if required else get_args(hint)[0])
-    of = Shape("value", kind=kinds[0], plain=held) if kinds else shape(held)
-    return Declared(key, of, required, field)
+    of = FieldShape("value", kind=kinds[0], plain=held) if kinds else shape(held)
+    return DeclaredField(key, of, required, field)
 
 
-def shape(hint: Any) -> Shape:
+def shape(hint: Any) -> FieldShape:
     """The shape of a type. Raises TypeError for one that documents do not hold."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
@@ -65,18 +71,18 @@ def shape(hint: Any) -> Shape:
         return shape(held)._replace(null=True)
     if origin is Annotated:
         plain, kind = arguments
-        return Shape("value", kind=kind, plain=plain)
+        return FieldShape("value", kind=kind, plain=plain)
     if origin is Literal:
-        return Shape("words", words=arguments)
+        return FieldShape("words", words=arguments)
     if origin is list:
-        return Shape("list", inner=shape(arguments[0]))
+        return FieldShape("list", inner=shape(arguments[0]))
     if origin is dict:
         key, value = map(shape, arguments)
-        return Shape("map", inner=value, kind=key.kind)
+        return FieldShape("map", inner=value, kind=key.kind)
     if is_typeddict(hint):
-        return Shape("object", of=hint)
+        return FieldShape("object", of=hint)
     if hint in _PLAIN:
-        return Shape("value", kind=_PLAIN[hint], plain=hint)
+        return FieldShape("value", kind=_PLAIN[hint], plain=hint)
     raise TypeError(f"{hint} is nothing a document holds")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from stepscope.document.kinds import Count, Field, Index, Name, NonEmpty, Ns, Time
 
 
-class Where(TypedDict):
+class WhereEntry(TypedDict):
     """A place in the user's program, as exactly as it was recorded."""
 
     file: Annotated[str | None, Field("Source file.")]
@@ -29,7 +29,7 @@ class Where(TypedDict):
     ]
 
 
-class Evidence(TypedDict):
+class EvidenceEntry(TypedDict):
     """A slice of the trace that shows a finding."""
 
     track: Annotated[str | None, Field("Thread or stream it is on.")]
@@ -40,7 +40,7 @@ class Evidence(TypedDict):
     step: Annotated[Index | None, Field("Index of the step it is in; null outside steps.")]
 
 
-class Option(TypedDict):
+class OptionEntry(TypedDict):
     """One cure of several."""
 
     title: Annotated[NonEmpty, Field("The cure in words.")]
@@ -49,11 +49,11 @@ class Option(TypedDict):
     workers: NotRequired[Annotated[Count | None, Field("Of a loader's workers: how many; null where it is no number.")]]
 
 
-class FixPart(TypedDict):
+class FixPartEntry(TypedDict):
     """One of the places that must be fixed together."""
 
     title: Annotated[str, Field("What it is.")]
-    where: Annotated[Where | None, Field("The place in the user's program.")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.")]
     fix: Annotated[str, Field("What to do about it.")]
     cost_ns_per_step: Annotated[Ns, Field("Mean ns per step that it costs.")]
     saving_alone_ns_per_step: Annotated[
@@ -61,7 +61,7 @@ class FixPart(TypedDict):
     ]
 
 
-class Finding(TypedDict):
+class FindingEntry(TypedDict):
     """What costs time, why, and what to do about it."""
 
     title: Annotated[Name, Field("What it is, in one sentence.", "what")]
@@ -79,7 +79,7 @@ class Finding(TypedDict):
             ),
         ]
     ]
-    where: Annotated[list[Where], Field("Places it comes from, those that cost most first.", "where")]
+    where: Annotated[list[WhereEntry], Field("Places it comes from, those that cost most first.", "where")]
     id: Annotated[NonEmpty, Field("The rule and its place among that rule's findings.")]
     rule: Annotated[NonEmpty, Field("The rule that found it.")]
     basis: Annotated[
@@ -100,7 +100,7 @@ class Finding(TypedDict):
     ]
     options: NotRequired[
         Annotated[
-            list[Option],
+            list[OptionEntry],
             Field(
                 "The cures that there are, each by itself, where they gain different amounts; the saving "
                 "is that of the first."
@@ -114,8 +114,8 @@ class Finding(TypedDict):
     fix: Annotated[
         str, Field("Plain text; `backticks` mark names and code, a line that starts with four spaces is code.")
     ]
-    fix_set: Annotated[list[FixPart], Field("What must be fixed together; empty where there is one thing to fix.")]
-    evidence: Annotated[list[Evidence], Field("What of the trace shows it.")]
+    fix_set: Annotated[list[FixPartEntry], Field("What must be fixed together; empty where there is one thing to fix.")]
+    evidence: Annotated[list[EvidenceEntry], Field("What of the trace shows it.")]
     not_determined: Annotated[str | None, Field("What to record so that this can be told; null where it was told.")]
     provable: NotRequired[
         Annotated[

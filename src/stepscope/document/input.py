@@ -34,7 +34,7 @@ class InputStage(TypedDict):
     ]
 
 
-class Producers(TypedDict):
+class ProducersEntry(TypedDict):
     """The threads that prepare batches, while one is waited for; null where none was recorded."""
 
     threads: Annotated[Count, Field("How many threads.")]
@@ -69,7 +69,7 @@ class InputIterator(TypedDict):
     ]
 
 
-class Iterators(TypedDict):
+class IteratorsEntry(TypedDict):
     """Iterators of tf.data; null where none was recorded."""
 
     wait_ns_per_step: Annotated[Ns, Field("Time in which a batch was waited for in one of them.")]
@@ -99,10 +99,12 @@ class InputPipeline(TypedDict):
     ]
     stages: Annotated[list[InputStage], Field("What is done for a batch.")]
     producers: Annotated[
-        Producers | None,
+        ProducersEntry | None,
         Field("The threads that prepare batches, while one is waited for; null where none was recorded."),
     ]
-    iterators: NotRequired[Annotated[Iterators | None, Field("Iterators of tf.data; null where none was recorded.")]]
+    iterators: NotRequired[
+        Annotated[IteratorsEntry | None, Field("Iterators of tf.data; null where none was recorded.")]
+    ]
     queues: NotRequired[
         Annotated[list[InputQueue], Field("Queues whose fill was recorded, in summaries beside the profile.")]
     ]

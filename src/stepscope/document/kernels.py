@@ -19,7 +19,7 @@ from stepscope.document.kinds import (
     Share,
     SignedNs,
 )
-from stepscope.document.steps import TwoShares
+from stepscope.document.steps import TwoSharesEntry
 
 
 class KernelLaunch(TypedDict):
@@ -33,7 +33,7 @@ class KernelLaunch(TypedDict):
     blocks: NotRequired[Annotated[Count | None, Field("Blocks in all.")]]
 
 
-class Kernel(TypedDict):
+class KernelEntry(TypedDict):
     """A kernel in the used steps."""
 
     name: Annotated[Name, Field("Its name.", "kernel")]
@@ -66,16 +66,16 @@ class TensorCoreShare(TypedDict):
     unknown: Annotated[Share | None, Field("That is not known.")]
 
 
-class Precision(TypedDict):
+class PrecisionEntry(TypedDict):
     """Number formats and tensor cores."""
 
-    low_precision_share: Annotated[TwoShares, Field("Kernels that compute in 16 bits or fewer.")]
+    low_precision_share: Annotated[TwoSharesEntry, Field("Kernels that compute in 16 bits or fewer.")]
     tensor_core_share: Annotated[TensorCoreShare, Field("Kernel time by whether tensor (matrix) cores were used.")]
     eligible_unused_ns_per_step: Annotated[Ns | None, Field("Time of kernels that could use tensor cores and do not.")]
     known_by_time: NotRequired[Annotated[Share | None, Field("Share of kernel time whose precision is known.")]]
 
 
-class Placement(TypedDict):
+class PlacementEntry(TypedDict):
     """Where ops ran."""
 
     host_ops: Annotated[Count | None, Field("Ops on the host.")]
@@ -84,7 +84,7 @@ class Placement(TypedDict):
     device_ns: NotRequired[Annotated[Ns, Field("Their time on devices.")]]
 
 
-class LoggedOp(TypedDict):
+class LoggedOpEntry(TypedDict):
     """An op on the CPU by a log of device placement."""
 
     name: Annotated[Name, Field("Its name.", "op")]
@@ -98,7 +98,7 @@ class LoggedOp(TypedDict):
     count: Annotated[int, Field("How many there were.")]
 
 
-class Roof(TypedDict):
+class RoofEntry(TypedDict):
     """Some work and the device's roofs over it; null where not known."""
 
     op: NotRequired[Annotated[Name, Field("Type of the op.", "op", view="ops")]]
@@ -151,11 +151,11 @@ class Roof(TypedDict):
 class Roofline(TypedDict):
     """Where ops and kernels whose cost is known stand under the device's roofline."""
 
-    ops: Annotated[list[Roof], Field("Ops by shapes.", most=50)]
-    kernels: Annotated[list[Roof], Field("Kernels that did all of their op's work.", most=50)]
+    ops: Annotated[list[RoofEntry], Field("Ops by shapes.", most=50)]
+    kernels: Annotated[list[RoofEntry], Field("Kernels that did all of their op's work.", most=50)]
 
 
-class Utilisation(TypedDict):
+class UtilisationEntry(TypedDict):
     """Model FLOPs utilisation of a device."""
 
     device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]

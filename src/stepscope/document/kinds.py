@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 from stepscope.analysis.categories import Category
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """A kind of value: the word for it, its unit for people, its bounds and, where they are few, its values."""
 
     name: str
@@ -35,26 +35,26 @@ class Field(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-Ns = Annotated[int, Kind("ns", "ns", least=0)]
-SignedNs = Annotated[int, Kind("ns", "ns")]
-Time = Annotated[int, Kind("ns", "ns from the trace's origin")]
-Bytes = Annotated[int, Kind("bytes", "bytes", least=0)]
-SignedBytes = Annotated[int, Kind("bytes", "bytes")]
-Count = Annotated[int, Kind("count", least=0)]
-Positive = Annotated[int, Kind("count", least=1)]
-Index = Annotated[int, Kind("index", least=0)]
-Number = Annotated[int, Kind("index")]
-Share = Annotated[float, Kind("share", "share of one", least=0, most=1)]
-Ratio = Annotated[float, Kind("share", "share of one, may be above it", least=0)]
-Percent = Annotated[float, Kind("percent", "percent", least=0)]
-Rate = Annotated[float, Kind("rate", least=0)]
-Factor = Annotated[float, Kind("rate", least=1)]
-FlopRate = Annotated[float, Kind("flops_per_s", "FLOP/s", least=0)]
-ByteRate = Annotated[float, Kind("bytes_per_s", "bytes/s", least=0)]
-NonEmpty = Annotated[str, Kind("text", least=1)]
-Name = Annotated[str, Kind("name")]
-Path = Annotated[str, Kind("path")]
-CATEGORY = Kind("category", values=tuple(map(str, Category)))
+Ns = Annotated[int, ValueKind("ns", "ns", least=0)]
+SignedNs = Annotated[int, ValueKind("ns", "ns")]
+Time = Annotated[int, ValueKind("ns", "ns from the trace's origin")]
+Bytes = Annotated[int, ValueKind("bytes", "bytes", least=0)]
+SignedBytes = Annotated[int, ValueKind("bytes", "bytes")]
+Count = Annotated[int, ValueKind("count", least=0)]
+Positive = Annotated[int, ValueKind("count", least=1)]
+Index = Annotated[int, ValueKind("index", least=0)]
+Number = Annotated[int, ValueKind("index")]
+Share = Annotated[float, ValueKind("share", "share of one", least=0, most=1)]
+Ratio = Annotated[float, ValueKind("share", "share of one, may be above it", least=0)]
+Percent = Annotated[float, ValueKind("percent", "percent", least=0)]
+Rate = Annotated[float, ValueKind("rate", least=0)]
+Factor = Annotated[float, ValueKind("rate", least=1)]
+FlopRate = Annotated[float, ValueKind("flops_per_s", "FLOP/s", least=0)]
+ByteRate = Annotated[float, ValueKind("bytes_per_s", "bytes/s", least=0)]
+NonEmpty = Annotated[str, ValueKind("text", least=1)]
+Name = Annotated[str, ValueKind("name")]
+Path = Annotated[str, ValueKind("path")]
+CATEGORY = ValueKind("category", values=tuple(map(str, Category)))
 CategoryName = Annotated[str, CATEGORY]
 """Where a nanosecond of a device (or, without a device, of the host) goes."""
 Parts = dict[CategoryName, Ns]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from stepscope.document.findings import Where
+from stepscope.document.findings import WhereEntry
 from stepscope.document.kinds import Bytes, Count, Factor, Field, Index, Name, Ns, Path, Share, SignedBytes, Time
 
 
@@ -22,7 +22,7 @@ class MemoryPlace(TypedDict):
         Field("Type of the tensor's elements, where the allocator tells what it gave the block for.", "type"),
     ]
     shape: Annotated[str | None, Field("Shape of that tensor.", "shape")]
-    where: Annotated[Where | None, Field("The place in the user's program.", "allocated in")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.", "allocated in")]
     region: Annotated[str | None, Field("What the op asked for it as: `output`, `temp`, `persist`.")]
 
 
@@ -88,7 +88,7 @@ class MemoryTimeline(TypedDict):
     by_category: Annotated[MemoryOverTime | None, Field("Null where blocks cannot be followed.")]
 
 
-class Fragmentation(TypedDict):
+class FragmentationEntry(TypedDict):
     """What is reserved and not in use."""
 
     free_bytes: Annotated[Bytes, Field("At the peak: what the allocator held beyond what was in use.")]
@@ -108,7 +108,7 @@ class MemoryGrowth(TypedDict):
     places: Annotated[list[MemoryPlace], Field("Blocks that outlive the step after their own; empty unless it grows.")]
 
 
-class Headroom(TypedDict):
+class HeadroomEntry(TypedDict):
     """What the allocator has left of its limit, else the device; null where neither was recorded."""
 
     capacity_bytes: Annotated[Bytes, Field("The allocator's limit, else the memory of the device.")]
@@ -156,13 +156,13 @@ class MemoryPool(TypedDict):
         ),
     ]
     fragmentation: Annotated[
-        Fragmentation | None, Field("What is reserved and not in use; null where that is not recorded.")
+        FragmentationEntry | None, Field("What is reserved and not in use; null where that is not recorded.")
     ]
     growth: Annotated[
         MemoryGrowth | None, Field("Memory in use at the end of each used step against that of the one before.")
     ]
     headroom: Annotated[
-        Headroom | None,
+        HeadroomEntry | None,
         Field("What the allocator has left of its limit, else the device; null where neither was recorded."),
     ]
 
@@ -182,7 +182,7 @@ class AllocatorCall(TypedDict):
     dur_ns: Annotated[Ns, Field("Sum of the calls.")]
 
 
-class Memory(TypedDict):
+class MemoryEntry(TypedDict):
     """Memory that allocators of the framework, or the driver, gave out."""
 
     not_recorded: Annotated[str | None, Field("What would have recorded it; null where it was recorded.")]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from stepscope.document.findings import Where
+from stepscope.document.findings import WhereEntry
 from stepscope.document.kinds import Count, Field, Name, Ns, Positive, Rate, Share
 
 
-class OpUse(TypedDict):
+class OpUseEntry(TypedDict):
     """Ops of one type, or of one type and place."""
 
     op: Annotated[Name, Field("The type.", "op")]
@@ -37,7 +37,7 @@ class OpUse(TypedDict):
             view="types",
         ),
     ]
-    where: Annotated[Where | None, Field("The place in the user's program.", "where", view="places")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.", "where", view="places")]
     name: Annotated[
         str | None, Field("Node of a graph or instruction of a compiled module, where all calls are of one.")
     ]
@@ -47,7 +47,7 @@ class OpUse(TypedDict):
     device_ns: Annotated[Ns, Field("Its time.")]
 
 
-class Ops(TypedDict):
+class OpsEntry(TypedDict):
     """Ops of the framework that began in the used steps; times and counts are sums over those."""
 
     launch_cost_ns: Annotated[
@@ -60,11 +60,13 @@ class Ops(TypedDict):
     outside_ns: Annotated[Ns, Field("Time of what was launched in the same steps outside any op.")]
     types: Annotated[Count, Field("How many types there are.")]
     places: Annotated[Count, Field("How many ops by place there are.")]
-    by_type: Annotated[list[OpUse], Field("By type, most device time first.", most=50)]
-    by_place: Annotated[list[OpUse], Field("By type, node and place in the program, most device time first.", most=50)]
+    by_type: Annotated[list[OpUseEntry], Field("By type, most device time first.", most=50)]
+    by_place: Annotated[
+        list[OpUseEntry], Field("By type, node and place in the program, most device time first.", most=50)
+    ]
 
 
-class Layer(TypedDict):
+class LayerEntry(TypedDict):
     """A layer of the model."""
 
     path: Annotated[
@@ -77,17 +79,17 @@ class Layer(TypedDict):
     whole_ns_per_step: Annotated[Ns, Field("Forward and backward with all layers inside it.", "with layers inside")]
 
 
-class Layers(TypedDict):
+class LayersEntry(TypedDict):
     """The layers on one device."""
 
     device: Annotated[int | None, Field("null where the times are those of the host's ops.")]
     total_ns_per_step: Annotated[Ns, Field("Time of all kernels (or ops).")]
     outside_ns_per_step: Annotated[Ns, Field("The part in no layer.")]
     count: Annotated[Count, Field("How many layers there are.")]
-    layers: Annotated[list[Layer], Field("Dearest first.", most=50)]
+    layers: Annotated[list[LayerEntry], Field("Dearest first.", most=50)]
 
 
-class FunctionUse(TypedDict):
+class FunctionUseEntry(TypedDict):
     """A Python function."""
 
     name: Annotated[Name, Field("Its name.", "function")]
@@ -134,7 +136,7 @@ class Annotation(TypedDict):
     own: Annotated[AnnotationTimes, Field("In no annotation further inside.")]
 
 
-class Annotations(TypedDict):
+class AnnotationsEntry(TypedDict):
     """Time per annotation: the ranges that the program or its framework named (record_function, TraceAnnotation,
     xp.Trace, tf.profiler.experimental.Trace), over the used steps. Steps are none. Absent where there is none."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired, TypedDict
 from stepscope.document.kinds import Bytes, Count, Field, Index, Path, SignedNs
 
 
-class File(TypedDict):
+class FileEntry(TypedDict):
     """An input file."""
 
     path: Annotated[Path, Field("Path of the file.", "file")]
@@ -15,7 +15,7 @@ class File(TypedDict):
     events: Annotated[Count | None, Field("Events in it.", "events", null="not recorded")]
 
 
-class Device(TypedDict):
+class DeviceEntry(TypedDict):
     """A device."""
 
     id: Annotated[Count, Field("Its index.")]
@@ -24,7 +24,7 @@ class Device(TypedDict):
     memory_bytes: NotRequired[Annotated[Bytes | None, Field("Memory it has.")]]
 
 
-class Notice(TypedDict):
+class NoticeEntry(TypedDict):
     """Something to know about the profile itself."""
 
     code: Annotated[str, Field("Which notice it is.")]
@@ -33,7 +33,7 @@ class Notice(TypedDict):
     says_count: NotRequired[Annotated[bool, Field("Whether the text says the count; absent from older reports.")]]
 
 
-class Loss(TypedDict):
+class LossEntry(TypedDict):
     """Something of the input that could not become rows."""
 
     code: Annotated[str, Field("What happened.")]
@@ -45,12 +45,12 @@ class Loss(TypedDict):
     damaged: Annotated[bool, Field("Whether the file is damaged there.")]
 
 
-class Profile(TypedDict):
+class ProfileEntry(TypedDict):
     """What was read, and how whole it is."""
 
     format: Annotated[str, Field("Format of the files.")]
     framework: Annotated[str | None, Field("Name, with the version where recorded.")]
-    files: Annotated[list[File], Field("The files that were read.", least=1)]
+    files: Annotated[list[FileEntry], Field("The files that were read.", least=1)]
     ranks: Annotated[
         list[Index | None], Field("Ranks this report covers; null for a profile that does not say its rank.")
     ]
@@ -61,10 +61,10 @@ class Profile(TypedDict):
             Field("0 where the recording says that the process could use no device; null where nothing is said."),
         ]
     ]
-    devices: Annotated[list[Device], Field("Devices that the profile speaks of.")]
+    devices: Annotated[list[DeviceEntry], Field("Devices that the profile speaks of.")]
     host: Annotated[str | None, Field("Name of the machine.")]
     complete: Annotated[bool, Field("False where bytes or events of the input could not become rows.")]
-    notices: Annotated[list[Notice], Field("What to know about the profile itself.")]
+    notices: Annotated[list[NoticeEntry], Field("What to know about the profile itself.")]
     epoch_ns: NotRequired[Annotated[SignedNs | None, Field("The trace's origin as Unix time.")]]
     events: NotRequired[
         Annotated[
@@ -72,4 +72,4 @@ class Profile(TypedDict):
             Field("Events in all (`total`), and how many became rows of which table.", keys=("total",)),
         ]
     ]
-    losses: NotRequired[Annotated[list[Loss], Field("What of the input did not become rows, or was damaged.")]]
+    losses: NotRequired[Annotated[list[LossEntry], Field("What of the input did not become rows, or was damaged.")]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from stepscope.document.findings import Where
+from stepscope.document.findings import WhereEntry
 from stepscope.document.kinds import (
     ByteRate,
     Bytes,
@@ -79,7 +79,7 @@ class UnknownWork(TypedDict):
     ns: Annotated[Ns, Field("The time.")]
 
 
-class Program(TypedDict):
+class ProgramEntry(TypedDict):
     """A compiled program on one device."""
 
     module: Annotated[Name, Field("Name of the compiled module.", "program")]
@@ -114,7 +114,7 @@ class Program(TypedDict):
     nodes: Annotated[list[ProgramNode], Field("Scopes and ops, depth first and by time; at most 150.")]
 
 
-class DutyCycle(TypedDict):
+class DutyCycleEntry(TypedDict):
     """How busy compiled modules keep a device."""
 
     device: Annotated[int, Field("Index of the device.", "device")]
@@ -141,7 +141,7 @@ class DutyCycle(TypedDict):
     ]
 
 
-class GraphBuilding(TypedDict):
+class GraphBuildingEntry(TypedDict):
     """Time in which the host builds graphs."""
 
     ns_per_step: Annotated[Ns, Field("Time per step.")]
@@ -150,14 +150,14 @@ class GraphBuilding(TypedDict):
     ]
 
 
-class Compilation(TypedDict):
+class CompilationEntry(TypedDict):
     """A compilation inside the profile."""
 
     step: Annotated[int | None, Field("Index of the step it lies in.", "step")]
     dur_ns: Annotated[Ns, Field("How long it takes.", "time")]
     module: Annotated[Name | None, Field("Name of the compiled module.", "module")]
     parameters: Annotated[str | None, Field("Types and shapes of the new program's parameters.", "parameters")]
-    where: Annotated[Where | None, Field("The place in the user's program.", "where")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.", "where")]
     start_ns: Annotated[SignedNs, Field("When it begins.")]
     previous_parameters: Annotated[str | None, Field("Those of the program of this module that ran before it.")]
     again: Annotated[bool, Field("Whether another program of this module ran before in the profile.")]
@@ -169,14 +169,14 @@ class Compilation(TypedDict):
 class Xla(TypedDict):
     """What XLA did in the used steps; absent from profiles without its ops."""
 
-    duty_cycle: Annotated[list[DutyCycle], Field("One row per device.")]
+    duty_cycle: Annotated[list[DutyCycleEntry], Field("One row per device.")]
     graph_building: Annotated[
-        GraphBuilding | None, Field("Time the main thread traced and lowered graphs; null where it did not.")
+        GraphBuildingEntry | None, Field("Time the main thread traced and lowered graphs; null where it did not.")
     ]
-    compilations: Annotated[list[Compilation], Field("Compilations inside the profile, in time order.")]
+    compilations: Annotated[list[CompilationEntry], Field("Compilations inside the profile, in time order.")]
 
 
-class Counted(TypedDict):
+class CountedEntry(TypedDict):
     """A counter of PyTorch/XLA."""
 
     name: Annotated[Name, Field("Its name.", "name")]
@@ -189,9 +189,9 @@ class Counted(TypedDict):
     ]
 
 
-class LazyMetrics(TypedDict):
+class LazyMetricsEntry(TypedDict):
     """What PyTorch/XLA counted of itself (metrics_report()) in the recorded window, of which the used steps are a
     part; absent where that was not kept with the profile."""
 
     steps: Annotated[Positive | None, Field("Steps of the window.")]
-    counted: Annotated[list[Counted], Field("What happened at all in it.")]
+    counted: Annotated[list[CountedEntry], Field("What happened at all in it.")]

@@ -47,7 +47,7 @@ class StragglerKernel(TypedDict):
     times: Annotated[float, Field("How many times as long.")]
 
 
-class Straggler(TypedDict):
+class StragglerEntry(TypedDict):
     """A rank that is late step after step."""
 
     rank: Annotated[Count, Field("Rank of the process; null where the profile does not say it.")]
@@ -63,7 +63,7 @@ class Straggler(TypedDict):
     kernels: Annotated[list[StragglerKernel], Field("Kernels that take longer than on others.")]
 
 
-class LateStep(TypedDict):
+class LateStepEntry(TypedDict):
     """Whom a step waited for."""
 
     number: Annotated[int, Field("Number of the step.", "step")]
@@ -101,7 +101,7 @@ class RankRow(TypedDict):
     ]
 
 
-class Ranks(TypedDict):
+class RanksEntry(TypedDict):
     """What the ranks of a job say together."""
 
     world_size: Annotated[Count | None, Field("Ranks of the job; null where that is not recorded.")]
@@ -116,14 +116,14 @@ class Ranks(TypedDict):
         ),
     ]
     determined: Annotated[bool, Field("Whether there are clocks and steps enough to tell a straggler from chance.")]
-    stragglers: Annotated[list[Straggler], Field("Ranks that are late step after step, beyond chance.")]
-    steps: Annotated[list[LateStep], Field("The rank that each step waited for.")]
+    stragglers: Annotated[list[StragglerEntry], Field("Ranks that are late step after step, beyond chance.")]
+    steps: Annotated[list[LateStepEntry], Field("The rank that each step waited for.")]
     per_rank: Annotated[
         list[RankRow], Field("One entry per rank and device (or host); means over the steps that count.")
     ]
 
 
-class Gradients(TypedDict):
+class GradientsEntry(TypedDict):
     """The quick estimate of what reducing gradients takes."""
 
     source: Annotated[
@@ -142,7 +142,7 @@ class Gradients(TypedDict):
     measured_ns: Annotated[Ns | None, Field("What these collectives take per step, waiting included.")]
 
 
-class Traffic(TypedDict):
+class TrafficEntry(TypedDict):
     """Collectives of one kind and size in one group."""
 
     kind: Annotated[str, Field("Kind of the collective.", "collective", view="traffic bandwidth")]

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from stepscope.document.findings import Finding
+from stepscope.document.findings import FindingEntry
 from stepscope.document.input import InputPipeline
-from stepscope.document.kernels import Kernel, LoggedOp, Placement, Precision, Roofline, Utilisation
+from stepscope.document.kernels import (
+    KernelEntry,
+    LoggedOpEntry,
+    PlacementEntry,
+    PrecisionEntry,
+    Roofline,
+    UtilisationEntry,
+)
 from stepscope.document.kinds import Field, NonEmpty, Ns, Share
-from stepscope.document.memory import Memory, ProgramMemory
-from stepscope.document.ops import Annotations, FunctionUse, Layers, Ops
-from stepscope.document.profile import Profile
-from stepscope.document.programs import LazyMetrics, Program, Xla
-from stepscope.document.ranks import Gradients, Ranks, Traffic
-from stepscope.document.serving import CounterUse, NetworkUse, Serving
-from stepscope.document.steps import AccountingRow, Breakdown, Step, Summary
-from stepscope.document.waits import Copy, CriticalPath, Idle, LaunchDelay, Overlap, Sync
+from stepscope.document.memory import MemoryEntry, ProgramMemory
+from stepscope.document.ops import AnnotationsEntry, FunctionUseEntry, LayersEntry, OpsEntry
+from stepscope.document.profile import ProfileEntry
+from stepscope.document.programs import LazyMetricsEntry, ProgramEntry, Xla
+from stepscope.document.ranks import GradientsEntry, RanksEntry, TrafficEntry
+from stepscope.document.serving import CounterUseEntry, NetworkUseEntry, ServingEntry
+from stepscope.document.steps import AccountingRow, BreakdownEntry, StepEntry, SummaryEntry
+from stepscope.document.waits import Copy, CriticalPathEntry, IdleEntry, LaunchDelayEntry, OverlapEntry, SyncEntry
 
 
 class Tool(TypedDict):
@@ -25,7 +32,7 @@ class Tool(TypedDict):
     version: Annotated[NonEmpty, Field("Version that wrote it.")]
 
 
-class WhatIf(TypedDict):
+class WhatIfEntry(TypedDict):
     """How far the replay behind the predictions can be trusted, and the step time with every finding of the plan
     fixed."""
 
@@ -45,35 +52,37 @@ class Analyses(TypedDict):
     """One value per analysis; an analysis that had nothing to look at may be missing."""
 
     breakdown: NotRequired[
-        Annotated[list[Breakdown], Field("Where each device's steps go on average; of very many the first 64.")]
+        Annotated[list[BreakdownEntry], Field("Where each device's steps go on average; of very many the first 64.")]
     ]
-    idle: NotRequired[Annotated[Idle, Field("When devices were idle.")]]
+    idle: NotRequired[Annotated[IdleEntry, Field("When devices were idle.")]]
     functions: NotRequired[
         Annotated[
-            list[FunctionUse],
+            list[FunctionUseEntry],
             Field("Of a profile that holds nothing but Python functions: those with most time of their own."),
         ]
     ]
     launch_delay: NotRequired[
-        Annotated[list[LaunchDelay], Field("How long devices take to start what is launched, a row per device.")]
+        Annotated[list[LaunchDelayEntry], Field("How long devices take to start what is launched, a row per device.")]
     ]
-    syncs: NotRequired[Annotated[list[Sync], Field("Where the host waits for a device.")]]
+    syncs: NotRequired[Annotated[list[SyncEntry], Field("Where the host waits for a device.")]]
     copies: NotRequired[Annotated[list[Copy], Field("Copies, by place and direction.")]]
     overlap: NotRequired[
         Annotated[
-            list[Overlap],
+            list[OverlapEntry],
             Field(
                 "How much of collectives and copies other work hides; none where none ran in the used steps.", most=2
             ),
         ]
     ]
-    critical_path: NotRequired[Annotated[CriticalPath, Field("What sets the step time; of profiles with a device.")]]
-    kernels: NotRequired[Annotated[list[Kernel], Field("Kernels, those that take longest.", most=50)]]
-    precision: NotRequired[Annotated[Precision, Field("Number formats and tensor cores; of GPUs alone.")]]
-    placement: NotRequired[Annotated[Placement, Field("Which ops ran on the host and which on devices.")]]
+    critical_path: NotRequired[
+        Annotated[CriticalPathEntry, Field("What sets the step time; of profiles with a device.")]
+    ]
+    kernels: NotRequired[Annotated[list[KernelEntry], Field("Kernels, those that take longest.", most=50)]]
+    precision: NotRequired[Annotated[PrecisionEntry, Field("Number formats and tensor cores; of GPUs alone.")]]
+    placement: NotRequired[Annotated[PlacementEntry, Field("Which ops ran on the host and which on devices.")]]
     logged_placement: NotRequired[
         Annotated[
-            list[LoggedOp],
+            list[LoggedOpEntry],
             Field(
                 "Ops of the used steps on the host that a log of device placement beside the profile has "
                 "on the CPU; absent without such a log."
@@ -82,28 +91,28 @@ class Analyses(TypedDict):
     ]
     minor_findings: NotRequired[
         Annotated[
-            list[Finding],
+            list[FindingEntry],
             Field(
                 "What rules found whose fix gains too little to be a finding, by itself or once the findings are fixed."
             ),
         ]
     ]
     xla: NotRequired[Annotated[Xla, Field("What XLA compiled and ran.")]]
-    lazy_metrics: NotRequired[Annotated[LazyMetrics, Field("What PyTorch/XLA counted of itself.")]]
-    ops: NotRequired[Annotated[Ops, Field("Ops of the framework, by type and by place.")]]
+    lazy_metrics: NotRequired[Annotated[LazyMetricsEntry, Field("What PyTorch/XLA counted of itself.")]]
+    ops: NotRequired[Annotated[OpsEntry, Field("Ops of the framework, by type and by place.")]]
     layers: NotRequired[
         Annotated[
-            list[Layers],
+            list[LayersEntry],
             Field(
                 "What layers cost, per device (or on the host, where there is no device): modules of "
                 "PyTorch, name scopes of JAX and TensorFlow."
             ),
         ]
     ]
-    annotations: NotRequired[Annotated[Annotations, Field("Time per annotation.")]]
+    annotations: NotRequired[Annotated[AnnotationsEntry, Field("Time per annotation.")]]
     counters: NotRequired[
         Annotated[
-            list[CounterUse],
+            list[CounterUseEntry],
             Field(
                 "Values that devices counted in the used steps (power, utilisation, hardware counters), "
                 "by their names; units are not recorded. Absent where there are none."
@@ -112,25 +121,27 @@ class Analyses(TypedDict):
     ]
     network: NotRequired[
         Annotated[
-            list[NetworkUse],
+            list[NetworkUseEntry],
             Field(
                 "What Megascale did to exchange data between slices of TPUs, by name, those that took "
                 "longest first. Absent where there is nothing."
             ),
         ]
     ]
-    serving: NotRequired[Annotated[Serving, Field("Iterations of a server of language models.")]]
-    memory: NotRequired[Annotated[Memory, Field("Memory that allocators gave.")]]
+    serving: NotRequired[Annotated[ServingEntry, Field("Iterations of a server of language models.")]]
+    memory: NotRequired[Annotated[MemoryEntry, Field("Memory that allocators gave.")]]
     program_memory: NotRequired[Annotated[ProgramMemory, Field("Memory of compiled programs.")]]
     roofline: NotRequired[
         Annotated[Roofline, Field("Where ops and kernels whose cost is known stand under the device's roofline.")]
     ]
     mfu: NotRequired[
-        Annotated[list[Utilisation], Field("Model FLOPs utilisation per device; activations computed again count.")]
+        Annotated[
+            list[UtilisationEntry], Field("Model FLOPs utilisation per device; activations computed again count.")
+        ]
     ]
     op_tree: NotRequired[
         Annotated[
-            list[Program],
+            list[ProgramEntry],
             Field(
                 "Ops of compiled programs (XLA) by scope, in the used steps: a row per program and "
                 "device, those that take longest."
@@ -138,13 +149,14 @@ class Analyses(TypedDict):
         ]
     ]
     input: NotRequired[Annotated[InputPipeline, Field("The input pipeline.")]]
-    ranks: NotRequired[Annotated[Ranks, Field("What the ranks of a job say together.")]]
+    ranks: NotRequired[Annotated[RanksEntry, Field("What the ranks of a job say together.")]]
     gradients: NotRequired[
         Annotated[
-            Gradients, Field("The quick estimate of what reducing gradients takes: parameters × bytes / bandwidth.")
+            GradientsEntry,
+            Field("The quick estimate of what reducing gradients takes: parameters × bytes / bandwidth."),
         ]
     ]
-    collectives: NotRequired[Annotated[list[Traffic], Field("Collectives by group, kind and size.")]]
+    collectives: NotRequired[Annotated[list[TrafficEntry], Field("Collectives by group, kind and size.")]]
 
 
 class Report(TypedDict):
@@ -154,8 +166,8 @@ class Report(TypedDict):
 
     schema: Annotated[Literal["stepscope.report/1"], Field("The name and the major version of this schema.")]
     tool: Annotated[Tool, Field("What wrote the document.")]
-    profile: Annotated[Profile, Field("What was read.")]
-    steps: Annotated[list[Step], Field("Every step of every rank, in order.")]
+    profile: Annotated[ProfileEntry, Field("What was read.")]
+    steps: Annotated[list[StepEntry], Field("Every step of every rank, in order.")]
     accounting: Annotated[
         list[AccountingRow],
         Field(
@@ -163,13 +175,14 @@ class Report(TypedDict):
             "row sum to its duration and the rows of a device tile."
         ),
     ]
-    summary: Annotated[Summary, Field("The diagnosis and the figures above everything else.")]
+    summary: Annotated[SummaryEntry, Field("The diagnosis and the figures above everything else.")]
     findings: Annotated[
-        list[Finding], Field("What costs time, largest saving first; findings that could not be determined stand last.")
+        list[FindingEntry],
+        Field("What costs time, largest saving first; findings that could not be determined stand last."),
     ]
     plan: Annotated[list[str], Field("Ids of findings in the order one should work.", distinct=True)]
     whatif: Annotated[
-        WhatIf,
+        WhatIfEntry,
         Field(
             "How far the replay behind the predictions can be trusted, and the step time with every "
             "finding of the plan fixed."

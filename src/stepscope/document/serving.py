@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypedDict
 from stepscope.document.kinds import Bytes, Field, Name, Ns, Positive, Rate, Ratio, Share
 
 
-class Latency(TypedDict):
+class LatencyEntry(TypedDict):
     """How long one takes; a percentile is null where too few were recorded."""
 
     p50: Annotated[Ns, Field("The median.", "p50")]
@@ -60,7 +60,8 @@ class ServedPhase(TypedDict):
         ),
     ]
     latency_ns: Annotated[
-        Latency, Field("How long one takes; a percentile is null where too few were recorded.", "", view="iterations")
+        LatencyEntry,
+        Field("How long one takes; a percentile is null where too few were recorded.", "", view="iterations"),
     ]
     ns_per_token: Annotated[
         Ns | None,
@@ -97,7 +98,7 @@ class ServedPhase(TypedDict):
     memory: Annotated[ServedMemory | None, Field("What the kernels whose bytes are known read and write at least.")]
 
 
-class Serving(TypedDict):
+class ServingEntry(TypedDict):
     """Iterations of a server of language models, as the names of its ranges tell them. Absent where none does."""
 
     server: Annotated[str, Field("The server's name.")]
@@ -110,7 +111,7 @@ class Serving(TypedDict):
     phases: Annotated[list[ServedPhase], Field("By what they work on, those with most time first.")]
 
 
-class CounterUse(TypedDict):
+class CounterUseEntry(TypedDict):
     """A value that a device counted."""
 
     name: Annotated[Name, Field("As recorded.", "counter")]
@@ -121,7 +122,7 @@ class CounterUse(TypedDict):
     most: Annotated[float, Field("The most.", "most")]
 
 
-class NetworkUse(TypedDict):
+class NetworkUseEntry(TypedDict):
     """Exchanges of one kind over the network."""
 
     name: Annotated[

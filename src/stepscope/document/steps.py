@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from stepscope.document.kinds import CategoryName, Count, Field, Index, NonEmpty, Ns, Parts, PartShares, Share, Time
 
 
-class Step(TypedDict):
+class StepEntry(TypedDict):
     """A step."""
 
     number: Annotated[int | None, Field("The number the marker gives.", "step")]
@@ -46,7 +46,7 @@ class AccountingRow(TypedDict):
     parts: Annotated[Parts, Field("The time by category.")]
 
 
-class StepTime(TypedDict):
+class StepTimeEntry(TypedDict):
     """Duration of the used steps."""
 
     median: Annotated[Ns | None, Field("The median step.")]
@@ -54,7 +54,7 @@ class StepTime(TypedDict):
     mean: NotRequired[Annotated[Ns | None, Field("What parts, costs and savings per step are shares of.")]]
 
 
-class TwoShares(TypedDict):
+class TwoSharesEntry(TypedDict):
     """A share in two ways."""
 
     by_count: Annotated[Share | None, Field("Share of their number.")]
@@ -73,7 +73,7 @@ class Phases(TypedDict):
     unknown: Annotated[Ns, Field("Of no known phase.")]
 
 
-class Summary(TypedDict):
+class SummaryEntry(TypedDict):
     """The diagnosis, and the figures above everything else."""
 
     verdict: Annotated[NonEmpty, Field("The diagnosis in one sentence.")]
@@ -84,7 +84,7 @@ class Summary(TypedDict):
             "or another word of a later version."
         ),
     ]
-    step_time_ns: Annotated[StepTime, Field("Duration of the used steps.")]
+    step_time_ns: Annotated[StepTimeEntry, Field("Duration of the used steps.")]
     unrecorded_step_ns: NotRequired[
         Annotated[
             Ns | None,
@@ -107,9 +107,9 @@ class Summary(TypedDict):
     parts_share: Annotated[PartShares, Field("Share of the time of the same rows.")]
     device_busy_share: Annotated[Share | None, Field("Share of the step in which a device works, collectives counted.")]
     device_busy_share_without_collectives: Annotated[Share | None, Field("The same with collectives not counted.")]
-    device_ops_share: Annotated[TwoShares, Field("Share of the ops that ran on a device.")]
+    device_ops_share: Annotated[TwoSharesEntry, Field("Share of the ops that ran on a device.")]
     low_precision_share: Annotated[
-        TwoShares, Field("Of the kernels whose precision is known, the share that computes in 16 bits or fewer.")
+        TwoSharesEntry, Field("Of the kernels whose precision is known, the share that computes in 16 bits or fewer.")
     ]
     precision_known_share: NotRequired[Annotated[Share | None, Field("Share of kernel time whose precision is known.")]]
     launch_wait_share: Annotated[Share | None, Field("Share of step time the device waited for launches.")]
@@ -146,7 +146,7 @@ class BreakdownPart(TypedDict):
     label: Annotated[str, Field("Its words in reports.")]
 
 
-class Breakdown(TypedDict):
+class BreakdownEntry(TypedDict):
     """Mean over the used steps of one device."""
 
     unused: NotRequired[

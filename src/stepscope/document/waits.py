@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from stepscope.document.findings import Where
+from stepscope.document.findings import WhereEntry
 from stepscope.document.kinds import Bytes, Count, Field, Index, Name, Ns, Parts, Rate, Share, SignedNs, Time
 
 
@@ -26,7 +26,7 @@ class DeviceIdle(TypedDict):
     ]
 
 
-class Gap(TypedDict):
+class GapEntry(TypedDict):
     """A stretch in which a device had nothing to do."""
 
     device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
@@ -35,21 +35,21 @@ class Gap(TypedDict):
     dur_ns: Annotated[Ns, Field("How long it takes.", "idle")]
     parts: Annotated[Parts, Field("What the time goes to.", "mostly")]
     op: Annotated[Name | None, Field("Device op that ends the gap.", "first op after it")]
-    where: Annotated[Where | None, Field("The place in the user's program.", "place, or what the host is in")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.", "place, or what the host is in")]
     crosses_step: Annotated[bool, Field("Whether it goes on into the next step.")]
     thread: Annotated[str | None, Field("Thread that launched the op.")]
     launch: Annotated[str | None, Field("Runtime call that launched the op.")]
     blocking: Annotated[str | None, Field("Slice the host was held up in.")]
 
 
-class Idle(TypedDict):
+class IdleEntry(TypedDict):
     """When devices were idle."""
 
     per_device: Annotated[list[DeviceIdle], Field("Sums over the steps.")]
-    gaps: Annotated[list[Gap], Field("Longest first.")]
+    gaps: Annotated[list[GapEntry], Field("Longest first.")]
 
 
-class LaunchDelay(TypedDict):
+class LaunchDelayEntry(TypedDict):
     """Launch call's start to device start."""
 
     device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
@@ -64,7 +64,7 @@ class LaunchDelay(TypedDict):
     ]
 
 
-class Sync(TypedDict):
+class SyncEntry(TypedDict):
     """A place where the host waits for a device."""
 
     op: Annotated[Name | None, Field("Host op that waits.", "host waits in")]
@@ -74,7 +74,7 @@ class Sync(TypedDict):
     cost_ns_per_step: Annotated[
         Ns | None, Field("Device idle time the wait caused.", "device idle for it", null="not recorded")
     ]
-    where: Annotated[Where | None, Field("The place in the user's program.", "where")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.", "where")]
     call: Annotated[str | None, Field("Runtime call it waits in.")]
     count: Annotated[Count, Field("How many there were.")]
     cause: NotRequired[Annotated[str | None, Field("What makes it wait, where its op tells.")]]
@@ -97,10 +97,10 @@ class Copy(TypedDict):
     launch_link: Annotated[
         Literal["recorded", "heuristic"], Field("Whether the op is recorded as its launcher, or the nearest one.")
     ]
-    where: Annotated[Where | None, Field("The place in the user's program.")]
+    where: Annotated[WhereEntry | None, Field("The place in the user's program.")]
 
 
-class Overlap(TypedDict):
+class OverlapEntry(TypedDict):
     """What other work hides."""
 
     what: Annotated[
@@ -131,7 +131,7 @@ class CriticalElement(TypedDict):
     ]
 
 
-class CriticalPath(TypedDict):
+class CriticalPathEntry(TypedDict):
     """The chain of ops, launches, waits and host work that sets the step time."""
 
     why_not: Annotated[str | None, Field("Why there is none, in words that follow 'because'.")]

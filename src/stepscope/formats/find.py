@@ -19,7 +19,7 @@ from stepscope.errors import InputError
 from stepscope.formats import foreign, readers
 from stepscope.formats.tf1.recognise import recognise as is_step_stats
 from stepscope.inputs import archive, remote
-from stepscope.inputs.folders import MOST_ENTRIES, File, Scan, Skipped, refused
+from stepscope.inputs.folders import MOST_ENTRIES, FoundFile, Scan, Skipped, refused
 from stepscope.inputs.joined import join
 from stepscope.inputs.source import Source
 from stepscope.record import record
@@ -117,7 +117,7 @@ def grouped(skipped: Iterable[Skipped], root: str) -> list[str]:
 class _Candidate:
     """A file that a reader recognises."""
 
-    file: File
+    file: FoundFile
     source: Source
 
     @property
@@ -152,7 +152,7 @@ def _remote(url: str, most: int) -> Found:
     found, more = remote.shards(url, max(most, MOST_ENTRIES))
     if len(found) == 1:
         return Found((found[0],))
-    looked = remote.heads(found, lambda shard: _recognised(File(shard.path, (), lambda: shard)))
+    looked = remote.heads(found, lambda shard: _recognised(FoundFile(shard.path, (), lambda: shard)))
     sources = tuple(one.source for one in looked if isinstance(one, _Candidate))
     skipped = tuple(one for one in looked if isinstance(one, Skipped))
     if not sources:
@@ -161,7 +161,7 @@ def _remote(url: str, most: int) -> Found:
     return first(Found(tuple(sorted(sources, key=lambda one: natural(one.path))), skipped, notes), url, most)
 
 
-def _recognised(file: File) -> _Candidate | Skipped:
+def _recognised(file: FoundFile) -> _Candidate | Skipped:
     try:
         source = file.open()
         head = source.head(readers.HEAD_BYTES)

@@ -10,7 +10,7 @@ import re
 
 from stepscope.hardware import figures
 from stepscope.hardware.figures import Figures, Version
-from stepscope.hardware.peaks import DevicePeaks, Memory, Unit, build
+from stepscope.hardware.peaks import DeviceMemory, DevicePeaks, Unit, build
 
 _MI100 = "AMD Instinct MI100 accelerator data sheet"
 _MI210 = "AMD Instinct MI210 accelerator data sheet"
@@ -65,40 +65,40 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
         (r"MI100", "Instinct MI100", (9, 0),
          Unit(_MI100, {"fp32": 46.1, "fp16": 184.6, "bf16": 92.3, "int8": 184.6},
               {"fp64": 11.5, "fp32": 23.1}),
-         Memory(_MI100, 1228.8, 32)),
+         DeviceMemory(_MI100, 1228.8, 32)),
         (r"MI210", "Instinct MI210", (9, 0),
          Unit(_MI210, {"fp64": 45.3, "fp32": 45.3, "fp16": 181, "bf16": 181, "int8": 181},
               {"fp64": 22.6, "fp32": 22.6}),
-         Memory(_MI210, 1638.4, 64)),
+         DeviceMemory(_MI210, 1638.4, 64)),
         (r"MI250", "Instinct MI250 die", (9, 0),
          Unit(_MI250, {"fp64": 45.25, "fp32": 45.25, "fp16": 181.05, "bf16": 181.05, "int8": 181.05},
               {"fp64": 22.65, "fp32": 22.65}),
-         Memory(_MI250, 1638.4, 64)),
+         DeviceMemory(_MI250, 1638.4, 64)),
         (r"MI250X", "Instinct MI250X die", (9, 0),
          Unit(_MI250X, {"fp64": 47.85, "fp32": 47.85, "fp16": 191.5, "bf16": 191.5, "int8": 191.5},
               {"fp64": 23.95, "fp32": 23.95}),
-         Memory(_MI250X, 1638.4, 64)),
+         DeviceMemory(_MI250X, 1638.4, 64)),
         (r"MI300A", "Instinct MI300A", (9, 4),
          Unit(_MI300A,
               {"fp64": 122.6, "fp32": 122.6, "tf32": 490.3, "fp16": 980.6, "bf16": 980.6, "fp8": 1961.2,
                "int8": 1961.2},
               {"fp64": 61.3, "fp32": 122.6}),
-         Memory(_MI300A, 5300, 128)),
+         DeviceMemory(_MI300A, 5300, 128)),
         (r"MI300X(?: VF)?", "Instinct MI300X", (9, 4), Unit(_MI300X, _MI300X_MATRIX, _MI300X_VECTOR),
-         Memory(_MI300X, 5300, 192, 896)),
+         DeviceMemory(_MI300X, 5300, 192, 896)),
         (r"MI325X", "Instinct MI325X", (9, 4), Unit(_MI325X, _MI300X_MATRIX, _MI300X_VECTOR),
-         Memory(_MI325X, 6000, 256, 896)),
+         DeviceMemory(_MI325X, 6000, 256, 896)),
         (r"MI350X", "Instinct MI350X", (9, 5),
          Unit(_MI350X,
               {"fp64": 72.1, "fp32": 144.2, "fp16": 2306.9, "bf16": 2306.9, "fp8": 4613.7, "fp4": 9227.5,
                "int8": 4613.7},
               {"fp64": 72.1, "fp32": 144.2}),
-         Memory(_MI350X, 8000, 288, 1075)),
+         DeviceMemory(_MI350X, 8000, 288, 1075)),
         (r"MI355X", "Instinct MI355X", (9, 5),
          Unit(_MI355X,
               {"fp64": 78.6, "fp32": 157.3, "fp16": 2516.6, "bf16": 2516.6, "fp8": 5033.2, "fp4": 10066.3,
                "int8": 5033.2},
               {"fp64": 78.6, "fp32": 157.3}),
-         Memory(_MI355X, 8000, 288, 1075)),
+         DeviceMemory(_MI355X, 8000, 288, 1075)),
     ))  # fmt: skip
 """Name patterns (without "AMD", "Radeon" and "Instinct") and the device they stand for."""

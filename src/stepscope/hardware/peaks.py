@@ -90,7 +90,7 @@ class Unit:
 
 
 @record
-class Memory:
+class DeviceMemory:
     """A device's memory: bandwidth in GB/s (decimal), size in GiB; ``None`` where no source was found."""
 
     source: str
@@ -99,7 +99,7 @@ class Memory:
     link_gb_s: float | None = None
 
 
-def build(name: str, vendor: str, capability: tuple[int, int] | None, unit: Unit, memory: Memory) -> DevicePeaks:
+def build(name: str, vendor: str, capability: tuple[int, int] | None, unit: Unit, memory: DeviceMemory) -> DevicePeaks:
     """Make the peaks of a device from its chip and its memory."""
     return DevicePeaks(
         name=name,

@@ -37,7 +37,7 @@ class Skipped:
 
 
 @record
-class File:
+class FoundFile:
     """A file, or a member of an archive, that may be a profile."""
 
     path: Path
@@ -50,7 +50,7 @@ class File:
 class Scan:
     """Everything seen below some paths."""
 
-    files: list[File] = field(default_factory=list)
+    files: list[FoundFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     folders: int = 0
     most: int = MOST_ENTRIES
@@ -113,7 +113,7 @@ class Scan:
     def _file(self, path: Path) -> None:
         try:
             if not archive.is_archive(path):
-                self.files.append(File(path, _modified(path), partial(Source, path)))
+                self.files.append(FoundFile(path, _modified(path), partial(Source, path)))
                 return
             held = archive.read(path)
         except OSError as error:
@@ -128,7 +128,7 @@ class Scan:
                 self.skipped.append(Skipped(path, "is cut off; what lay behind the cut is missing"))
             for member in held.members:
                 name = Path(f"{path}/{member.name}")
-                self.files.append(File(name, member.modified, partial(Source, path, member)))
+                self.files.append(FoundFile(name, member.modified, partial(Source, path, member)))
 
 
 def refused(path: Path, error: InputError) -> Skipped:

@@ -84,7 +84,7 @@ class Packed(Protocol):
         """The position."""
 
 
-class Window(io.RawIOBase):
+class FileWindow(io.RawIOBase):
     """A part of a file as a file of its own."""
 
     def __init__(self, file: io.RawIOBase, start: int, size: int) -> None:

@@ -35,7 +35,7 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-class Address(type(Path())):  # type: ignore[misc]
+class ShownUrl(type(Path())):  # type: ignore[misc]
     """A URL to be shown, and to be told a name and folder of; no file of this machine has it."""
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Shard(Source):
 
     def __init__(self, url: str, size: int | None) -> None:
         self.url = url
-        self.path = self.place = Address(url)
+        self.path = self.place = ShownUrl(url)
         self.size = size or 0
         self.member = None
         self.container = "gzip" if url.endswith(".gz") else "plain"

@@ -26,10 +26,10 @@ from stepscope.inputs.inflate import (
     Bomb,
     CarefulInflate,
     Fault,
+    FileWindow,
     GzipStream,
     InflatedFile,
     Stream,
-    Window,
     reason,
     unreadable,
 )
@@ -115,7 +115,7 @@ class Source:
         """A member's bytes; one that is itself gzip is decompressed once more."""
         assert self.member is not None
         member = self.member
-        packed = Window(file, archive.data_start(file, self.path, member), member.packed)
+        packed = FileWindow(file, archive.data_start(file, self.path, member), member.packed)
 
         def inflate() -> Stream:
             if member.method == archive.STORED:

@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from .recording import Recording
+from .recording import TrainingRecording
 
 
 class ProfileCallback(TrainerCallback):  # type: ignore[misc]
@@ -16,7 +16,7 @@ class ProfileCallback(TrainerCallback):  # type: ignore[misc]
     """
 
     def __init__(self, out: str = "stepscope", **arguments: Any) -> None:
-        self.recording = Recording(out, **arguments)
+        self.recording = TrainingRecording(out, **arguments)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """The first step begins; it has a later number where a training is resumed."""

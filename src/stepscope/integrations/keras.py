@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from .recording import Recording
+from .recording import TrainingRecording
 
 
 class ProfileCallback(keras.callbacks.Callback):  # type: ignore[misc]
@@ -17,7 +17,7 @@ class ProfileCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def __init__(self, out: str = "stepscope", **arguments: Any) -> None:
         super().__init__()
-        self.recording = Recording(out, **arguments)
+        self.recording = TrainingRecording(out, **arguments)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """The first step begins."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from .recording import Recording
+from .recording import TrainingRecording
 
 
 def _callback() -> Any:
@@ -28,7 +28,7 @@ class ProfileCallback(_callback()):  # type: ignore[misc]
 
     def __init__(self, out: str = "stepscope", **arguments: Any) -> None:
         super().__init__()
-        self.recording = Recording(out, **arguments)
+        self.recording = TrainingRecording(out, **arguments)
         self._seen = 0
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:

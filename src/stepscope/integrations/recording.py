@@ -10,7 +10,7 @@ from stepscope.capture import profile, schedule
 _ARGUMENTS = {"schedule", "stacks", "shapes", "memory", "on_trace_ready", "tensorboard"}
 
 
-class Recording:
+class TrainingRecording:
     """The arguments of ``stepscope.profile``, and its session while a training runs.
 
     Without a schedule, trainings being long, it is ``stepscope.schedule()``. Raises TypeError for unknown arguments.

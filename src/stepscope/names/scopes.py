@@ -83,7 +83,7 @@ def tensorflow_scope(node: str) -> Scope:
     return Scope("/".join(kept), backward)
 
 
-class Part(StrEnum):
+class StepPart(StrEnum):
     """What of a training step an op of TensorFlow is, where its name tells."""
 
     FORWARD = "forward"
@@ -111,7 +111,7 @@ _APPLIES = re.compile(r"(?:_Fused)?(?:Resource)?(?:Sparse)?Apply[A-Z]")
 _LOSS_OPS = re.compile(r"\w*CrossEntropy\w*|\w*L2Loss|CTCLoss\w*")
 
 
-def tensorflow_part(name: str) -> Part | None:
+def tensorflow_part(name: str) -> StepPart | None:
     """What of a step an op is, from the name of its node or of its event (``node:Type``): gradients stand in the scope
     of the tape or of TF 1's ``gradients``, updates in that of the optimizer, everything else in a layer is forward.
 
@@ -124,14 +124,14 @@ def tensorflow_part(name: str) -> Part | None:
     pieces = [piece for piece in node.split("/") if not _WRAPS.fullmatch(piece)]
     scopes = pieces[:-1]
     if any(map(_GRADIENTS.fullmatch, scopes)):
-        return Part.BACKWARD
+        return StepPart.BACKWARD
     if any(map(_OPTIMIZERS.fullmatch, scopes)) or _APPLIES.match(op):
-        return Part.OPTIMIZER
+        return StepPart.OPTIMIZER
     if any(map(_MEASURED.fullmatch, scopes)):
         return None
     if any(map(_LOSSES.fullmatch, scopes)) or _LOSS_OPS.fullmatch(op):
-        return Part.LOSS
-    return Part.FORWARD if tensorflow_scope("/".join(pieces)).layer else None
+        return StepPart.LOSS
+    return StepPart.FORWARD if tensorflow_scope("/".join(pieces)).layer else None
 
 
 _EVENT = re.compile(r"[\w.()\[\]/-]+:_?[A-Z]\w*$")

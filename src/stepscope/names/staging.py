@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from stepscope.names.collectives import is_dispatch
-from stepscope.names.scopes import Part, tensorflow_part
+from stepscope.names.scopes import StepPart, tensorflow_part
 
 _RANGE = re.compile(
     r"torch\.distributed\.ddp\.reducer::(?:mul_out|copy_\w+)"
@@ -68,4 +68,4 @@ def packs_tensors(scope: str) -> bool | None:
     """
     op = scope.rpartition(":")[2]
     packs = True if _PACKS.fullmatch(op) else False if _UNPACKS.fullmatch(op) else None
-    return None if packs is None or tensorflow_part(scope) in (Part.FORWARD, Part.LOSS) else packs
+    return None if packs is None or tensorflow_part(scope) in (StepPart.FORWARD, StepPart.LOSS) else packs

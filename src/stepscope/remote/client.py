@@ -32,7 +32,7 @@ _LONGEST_WORDS = 300
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServerAnswer:
     """What one server answered: a response, or why there is none."""
 
     address: Address
@@ -48,7 +48,7 @@ def profile(
     max_bytes: int,
     token: str | None = None,
     stop: threading.Event | None = None,
-) -> Iterator[Answer]:
+) -> Iterator[ServerAnswer]:
     """Ask all servers at once; an answer for each, in order, after ``timeout_s`` at the latest.
 
     Nothing is asked of any before all were connected to, so that they record at the same time; those that could not
@@ -75,15 +75,15 @@ def profile(
             stack.callback(call.cancel)
         for address in addresses:
             if address not in calls:
-                yield Answer(address, failure=failures[address])
+                yield ServerAnswer(address, failure=failures[address])
                 continue
             try:
                 # Taken out, so that the bytes of one answer are gone before the next is looked at.
-                yield Answer(address, ProfileResponse.decode(_result(grpc, calls.pop(address), stop)))
+                yield ServerAnswer(address, ProfileResponse.decode(_result(grpc, calls.pop(address), stop)))
             except grpc.FutureCancelledError:
-                yield Answer(address, failure=StepscopeError(f"{address}: cancelled before its profile came"))
+                yield ServerAnswer(address, failure=StepscopeError(f"{address}: cancelled before its profile came"))
             except grpc.RpcError as error:
-                yield Answer(address, failure=_in_words(grpc, address, error, timeout_s, max_bytes))
+                yield ServerAnswer(address, failure=_in_words(grpc, address, error, timeout_s, max_bytes))
 
 
 def monitor(address: Address, token: str | None = None) -> str | None:

@@ -26,7 +26,7 @@ KNOWS_STEPS = "stepscope"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CaptureWanted:
     """What to record: a stretch of time or, where ``steps`` is given, steps."""
 
     duration_s: float = 2.0
@@ -75,7 +75,7 @@ def capture_from(
     """
     if duration is not None and steps is not None:
         raise UsageError("duration and steps say the same in two ways: give one")
-    wanted = Wanted(2.0 if duration is None else duration, steps, stacks, token=token)
+    wanted = CaptureWanted(2.0 if duration is None else duration, steps, stacks, token=token)
     found = list(capture(parsed(address), Path(out), wanted))
     paths = tuple(each.path for each in found if each.path is not None)
     failures = [each.failure for each in found if each.failure is not None]
@@ -87,7 +87,7 @@ def capture_from(
 
 
 def capture(
-    addresses: Sequence[Address], out: Path, wanted: Wanted, stop: threading.Event | None = None
+    addresses: Sequence[Address], out: Path, wanted: CaptureWanted, stop: threading.Event | None = None
 ) -> Iterator[Captured]:
     """Record jobs at the same time; what became of each, in order; once ``stop`` is set, waits for no more.
 
@@ -146,7 +146,7 @@ def _run_name(root: Path) -> str:
             number, name = number + 1, f"{now}_{number + 1}"
 
 
-def _captured(answer: client.Answer, folder: Path) -> Captured:
+def _captured(answer: client.ServerAnswer, folder: Path) -> Captured:
     """Store an answer and read it: it counts as a profile only then."""
     who = str(answer.address)
     if answer.failure is not None:

@@ -22,7 +22,7 @@ import stepscope.capture
 from stepscope.capture.place import host
 from stepscope.errors import StepscopeError
 from stepscope.remote.handed import Handed
-from stepscope.remote.kineto_daemon import Outcome, Request
+from stepscope.remote.kineto_daemon import DaemonOutcome, Request
 from stepscope.remote.processes import Process, checked
 from stepscope.replacing import replacing
 from stepscope.report.names import visible
@@ -61,7 +61,7 @@ quit
 """
 
 
-def capture(pids: Sequence[int], out: Path, request: Request) -> list[Outcome]:
+def capture(pids: Sequence[int], out: Path, request: Request) -> list[DaemonOutcome]:
     """Record processes one after another; what became of each. Raises StepscopeError where none can be."""
     if not sys.platform.startswith("linux"):
         raise StepscopeError("processes are recorded in this way on Linux only; elsewhere use stepscope run")
@@ -72,24 +72,24 @@ def capture(pids: Sequence[int], out: Path, request: Request) -> list[Outcome]:
     return [_outcome(process, out, request) for process in processes]
 
 
-def _outcome(process: Process, out: Path, request: Request) -> Outcome:
+def _outcome(process: Process, out: Path, request: Request) -> DaemonOutcome:
     pid = process.pid
     if not _has(pid, "libtorch"):
-        return Outcome(pid, reason="PyTorch is not loaded in it")
+        return DaemonOutcome(pid, reason="PyTorch is not loaded in it")
     try:
         handed = Handed(tempfile.gettempdir(), "stepscope-inject-")
     except OSError as error:
-        return Outcome(pid, reason=f"it cannot be asked: {error.strerror}")
+        return DaemonOutcome(pid, reason=f"it cannot be asked: {error.strerror}")
     try:
         with tempfile.TemporaryDirectory(prefix="stepscope-gdb-") as own:
             return _asked(process, handed, Path(own), out, request)
     except OSError as error:
-        return Outcome(pid, reason=f"it cannot be asked: {error.strerror}")
+        return DaemonOutcome(pid, reason=f"it cannot be asked: {error.strerror}")
     finally:
         handed.remove()
 
 
-def _asked(process: Process, handed: Handed, own: Path, out: Path, request: Request) -> Outcome:
+def _asked(process: Process, handed: Handed, own: Path, out: Path, request: Request) -> DaemonOutcome:
     """Ask by gdb. What gdb reads lies where only this user writes: it does what it reads, with this user's rights."""
     folder = Path(tempfile.gettempdir(), handed.name)
     boot, call, commands = folder / "boot.py", own / "call", own / "gdb"
@@ -106,7 +106,7 @@ def _asked(process: Process, handed: Handed, own: Path, out: Path, request: Requ
     commands.write_text(_GDB.format(page=_PAGE, call=call), encoding="utf-8")
     why = _by_gdb(process, commands)
     if why is not None:
-        return Outcome(process.pid, reason=why)
+        return DaemonOutcome(process.pid, reason=why)
     return _answered(process, handed, out, request)
 
 
@@ -131,23 +131,23 @@ def _by_gdb(process: Process, commands: Path) -> str | None:
     return f"gdb could not ask its interpreter: {last}"
 
 
-def _answered(process: Process, handed: Handed, out: Path, request: Request) -> Outcome:
+def _answered(process: Process, handed: Handed, out: Path, request: Request) -> DaemonOutcome:
     pid = process.pid
     until = time.monotonic() + request.duration_s + 2 * request.timeout_s
     while _ANSWER not in handed.names():
         if not process.runs:
-            return Outcome(pid, reason="it ended before its profile was written")
+            return DaemonOutcome(pid, reason="it ended before its profile was written")
         if time.monotonic() > until:
-            return Outcome(pid, reason="its main thread does not answer: it is in one long call")
+            return DaemonOutcome(pid, reason="its main thread does not answer: it is in one long call")
         time.sleep(_EVERY_S)
     with handed.open(_ANSWER) as file:
         name, declined = _told(file.read(_LONGEST_ANSWER))
     if not name:
-        return Outcome(pid, reason=declined)
+        return DaemonOutcome(pid, reason=declined)
     named = out / f"{host()}.{pid}.{time.time_ns()}.pt.trace.json.gz"
     with handed.open(name) as file, replacing(named) as part, part.open("wb") as copy:
         shutil.copyfileobj(file, copy, 1 << 20)
-    return Outcome(pid, named)
+    return DaemonOutcome(pid, named)
 
 
 def _told(answer: bytes) -> tuple[str, str]:

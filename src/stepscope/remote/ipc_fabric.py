@@ -24,7 +24,7 @@ _NAME = "dynolog"
 
 
 @dataclass(frozen=True)
-class Message:
+class Datagram:
     """One datagram; ``pid`` and ``uid`` are its sender's."""
 
     type: bytes
@@ -71,7 +71,7 @@ class Fabric:
             os.close(self._folder)
             self._folder = None
 
-    def receive(self) -> Message | None:
+    def receive(self) -> Datagram | None:
         """The next message; None where none comes for a moment, or what came is none."""
         try:
             data, ancillary, _, address = self._socket.recvmsg(_LONGEST, socket.CMSG_SPACE(_CREDENTIALS.size))
@@ -83,9 +83,9 @@ class Fabric:
             return None
         _, kind = _HEADER.unpack_from(data)
         pid, uid, _ = _CREDENTIALS.unpack(known[0][: _CREDENTIALS.size])
-        return Message(kind.rstrip(b"\0"), data[_HEADER.size :], pid, uid, address)
+        return Datagram(kind.rstrip(b"\0"), data[_HEADER.size :], pid, uid, address)
 
-    def reply(self, message: Message, body: bytes) -> None:
+    def reply(self, message: Datagram, body: bytes) -> None:
         """Answer a message; a sender that has gone needs none."""
         with suppress(OSError):
             self._socket.sendto(_HEADER.pack(len(body), message.type) + body, message.address)

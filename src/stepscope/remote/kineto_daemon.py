@@ -25,7 +25,7 @@ from typing import BinaryIO
 from stepscope.capture.place import host
 from stepscope.errors import StepscopeError
 from stepscope.remote.handed import Handed
-from stepscope.remote.ipc_fabric import Fabric, Message
+from stepscope.remote.ipc_fabric import Datagram, Fabric
 from stepscope.remote.processes import Process, checked, looked_at
 from stepscope.replacing import replacing
 
@@ -54,7 +54,7 @@ class Request:
 
 
 @dataclass
-class Job:
+class DaemonProcess:
     """One process that was found."""
 
     process: Process
@@ -75,7 +75,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DaemonOutcome:
     """A profile of one process, or why there is none."""
 
     pid: int
@@ -88,12 +88,12 @@ class _Capture:
     wanted: Mapping[int, Process]
     request: Request
     starts_ms: int
-    jobs: dict[int, Job] = field(default_factory=dict)
+    jobs: dict[int, DaemonProcess] = field(default_factory=dict)
     heard: set[int] = field(default_factory=set)
     """Wanted processes that have asked, or whose children have."""
 
 
-def capture(pids: Sequence[int], out: Path, request: Request) -> list[Outcome]:
+def capture(pids: Sequence[int], out: Path, request: Request) -> list[DaemonOutcome]:
     """Record processes, or all PyTorch processes that a launcher started, at the same time; one outcome for each.
 
     Profiles are named ``<host>.<pid>.<epoch ns>.pt.trace.json.gz``. Raises StepscopeError where nothing can be asked.
@@ -115,7 +115,7 @@ def capture(pids: Sequence[int], out: Path, request: Request) -> list[Outcome]:
             ) from None
         _find(fabric, asked)
         outcomes = _await(fabric, asked, out)
-    return [Outcome(pid, reason=_silent(pid, asked)) for pid in wanted if pid not in asked.heard] + outcomes
+    return [DaemonOutcome(pid, reason=_silent(pid, asked)) for pid in wanted if pid not in asked.heard] + outcomes
 
 
 def _fabric(pids: Sequence[int]) -> Fabric:
@@ -187,7 +187,7 @@ def _answer(fabric: Fabric, asked: _Capture) -> None:
         fabric.reply(message, _configuration(message, asked).encode())
 
 
-def _configuration(message: Message, asked: _Capture) -> str:
+def _configuration(message: Datagram, asked: _Capture) -> str:
     """What the process is to record; empty where nothing, or it knows already."""
     kinds, count, _ = _REQUEST.unpack_from(message.body)
     claimed = message.body[_REQUEST.size : _REQUEST.size + 4 * max(count, 0)]
@@ -210,7 +210,7 @@ def _configuration(message: Message, asked: _Capture) -> str:
     return _text(job.inside / "trace.json", asked.request, asked.starts_ms)
 
 
-def _job(process: Process, uid: int) -> Job:
+def _job(process: Process, uid: int) -> DaemonProcess:
     """With a folder for the profile in the process's own file system; newer PyTorchs write nowhere else."""
     pid = process.pid
     # Kineto's Config.cpp, isAllowedOnDemandTraceFile.
@@ -220,7 +220,7 @@ def _job(process: Process, uid: int) -> Job:
         folder.give(uid)
     except OSError as error:
         raise StepscopeError(f"process {pid} can be given no folder in {allowed}: {error.strerror}") from None
-    return Job(process, folder, Path(allowed) / folder.name)
+    return DaemonProcess(process, folder, Path(allowed) / folder.name)
 
 
 def _text(path: Path, request: Request, starts_ms: int) -> str:
@@ -253,37 +253,37 @@ def _text(path: Path, request: Request, starts_ms: int) -> str:
 # --- profiles ---------------------------------------------------------------------------------------------------------
 
 
-def _await(fabric: Fabric, asked: _Capture, out: Path) -> list[Outcome]:
+def _await(fabric: Fabric, asked: _Capture, out: Path) -> list[DaemonOutcome]:
     """Wait for what was asked for, still answering: unanswered processes write errors to their own output."""
     recording_s = asked.request.duration_s if asked.request.steps is None else 0.0
     deadline = max(time.monotonic(), time.monotonic() + asked.starts_ms / 1000 - time.time())
     deadline += recording_s + asked.request.timeout_s
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, DaemonOutcome] = {}
     while set(asked.jobs) - set(outcomes) and time.monotonic() < deadline:
         _answer(fabric, asked)
         for job in asked.jobs.values():
             if job.pid not in outcomes and (ended := _ended(job, out)) is not None:
                 outcomes[job.pid] = ended
     late = [job for job in asked.jobs.values() if job.pid not in outcomes]
-    return [*outcomes.values(), *(Outcome(job.pid, reason=_late(job, asked.request)) for job in late)]
+    return [*outcomes.values(), *(DaemonOutcome(job.pid, reason=_late(job, asked.request)) for job in late)]
 
 
-def _ended(job: Job, out: Path) -> Outcome | None:
+def _ended(job: DaemonProcess, out: Path) -> DaemonOutcome | None:
     """The outcome of one process, once it is known."""
     try:
         for name in job.folder.names():
             if name.endswith(".json"):
                 with job.folder.open(name) as file:
                     if _is_whole(job, file):
-                        return Outcome(job.pid, _copied(file, job.pid, out))
+                        return DaemonOutcome(job.pid, _copied(file, job.pid, out))
     except OSError as error:
-        return Outcome(job.pid, reason=f"its profile could not be taken over: {error.strerror}")
+        return DaemonOutcome(job.pid, reason=f"its profile could not be taken over: {error.strerror}")
     if not job.process.runs:
-        return Outcome(job.pid, reason="it ended before its profile was written")
+        return DaemonOutcome(job.pid, reason="it ended before its profile was written")
     return None
 
 
-def _is_whole(job: Job, file: BinaryIO) -> bool:
+def _is_whole(job: DaemonProcess, file: BinaryIO) -> bool:
     """Whether the file has stopped growing and ends as JSON does."""
     size, job.size = job.size, os.fstat(file.fileno()).st_size
     if not size == job.size > 0:
@@ -300,7 +300,7 @@ def _copied(file: BinaryIO, pid: int, out: Path) -> Path:
     return named
 
 
-def _late(job: Job, request: Request) -> str:
+def _late(job: DaemonProcess, request: Request) -> str:
     if job.busy:
         return "a profiler is at work in it already; only one can record at a time"
     if request.steps is not None:

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from stepscope.capture.backend import Declined
 from stepscope.capture.imports import after_import
-from stepscope.capture.on_demand import Asked, OnDemand
+from stepscope.capture.on_demand import OnDemand, WindowRequest
 from stepscope.capture.options import VARIABLE
 from stepscope.capture.state import shared
 from stepscope.capture.torch_hooks import watch_torch
@@ -108,7 +108,7 @@ class _Beside:
 
     def _capture(self, request: dict[str, Any]) -> None:
         try:
-            self._reply(request, {"path": self._on_demand.capture(Asked(**request["asked"]))})
+            self._reply(request, {"path": self._on_demand.capture(WindowRequest(**request["asked"]))})
         except Declined as reason:
             self._reply(request, {"declined": str(reason)})
         except Exception as error:  # noqa: BLE001  Between our code and the user's.

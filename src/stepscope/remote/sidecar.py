@@ -55,7 +55,7 @@ _OPTIONS = (
 )
 
 
-class Job:
+class PipedJob:
     """The job at the other end of the pipes."""
 
     def __init__(self, lines: Any, out: Any) -> None:
@@ -104,7 +104,7 @@ class Job:
 class Service:
     """The methods of ProfilerService, on raw messages."""
 
-    def __init__(self, grpc: Any, job: Job, token: str | None) -> None:
+    def __init__(self, grpc: Any, job: PipedJob, token: str | None) -> None:
         self._status = grpc.StatusCode
         self._job = job
         self._token = token
@@ -207,7 +207,7 @@ def _in_form(recorded: Path, request: ProfileRequest, within_s: float) -> tuple[
     return XPLANE, path
 
 
-def serve(config: dict[str, Any], job: Job) -> Any:
+def serve(config: dict[str, Any], job: PipedJob) -> Any:
     """A gRPC server that was started, and its port. Raises StepscopeError where it cannot listen."""
     try:
         import grpc
@@ -246,7 +246,7 @@ def main() -> NoReturn:
             os.setsid()  # Ctrl-C is the job's to handle; we end when it does.
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    job = Job(sys.stdin, out)
+    job = PipedJob(sys.stdin, out)
     try:
         server, port = serve(json.loads(sys.stdin.readline()), job)
     except StepscopeError as error:

@@ -95,7 +95,7 @@ def _served_and_counted(facts: Facts) -> dict[str, Any]:
     return {name: entry for name, entry in made.items() if entry}
 
 
-def _overlap(facts: Facts, found: Overlap) -> waits.Overlap:
+def _overlap(facts: Facts, found: Overlap) -> waits.OverlapEntry:
     devices = len(facts.working)
     return {
         "what": found.what,
@@ -118,13 +118,13 @@ def _idle(account: Account) -> waits.DeviceIdle:
     }
 
 
-def _gap(gap: Any) -> waits.Gap:
-    made: waits.Gap = plain(gap)
+def _gap(gap: Any) -> waits.GapEntry:
+    made: waits.GapEntry = plain(gap)
     made["parts"], made["where"] = named(gap.parts), where_entry(gap.where)
     return made
 
 
-def _delay(facts: Facts, at: int) -> waits.LaunchDelay:
+def _delay(facts: Facts, at: int) -> waits.LaunchDelayEntry:
     delay, account = facts.delays[at], facts.accounts[at]
     total = int(account.parts[facts.used_rows(account)].sum())
     return {
@@ -136,7 +136,7 @@ def _delay(facts: Facts, at: int) -> waits.LaunchDelay:
     }
 
 
-def _sync(facts: Facts, at: int, sync: Any) -> waits.Sync:
+def _sync(facts: Facts, at: int, sync: Any) -> waits.SyncEntry:
     return {
         "device": facts.activities[at].device,
         "op": sync.op,
@@ -204,19 +204,19 @@ def _xla(facts: Facts, xla: XlaFacts) -> programs.Xla:
     }
 
 
-def _logged(facts: Facts, one: LoggedOp) -> kernels.LoggedOp:
+def _logged(facts: Facts, one: LoggedOp) -> kernels.LoggedOpEntry:
     made: Any = plain(one)
     made["per_step"], made["ns_per_step"] = one.count / len(facts.used), facts.per_step(made.pop("ns"))
-    found: kernels.LoggedOp = made
+    found: kernels.LoggedOpEntry = made
     return found
 
 
-def _lazy_metrics(found: LazyMetrics) -> programs.LazyMetrics:
+def _lazy_metrics(found: LazyMetrics) -> programs.LazyMetricsEntry:
     counted = [plain(one) | {"tells": found.tells(one)} for one in found.counted]
     return {"steps": found.steps, "counted": counted}
 
 
-def _precision(facts: Facts) -> kernels.Precision:
+def _precision(facts: Facts) -> kernels.PrecisionEntry:
     found = precision_of(facts.kernels)
     return {
         "low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},

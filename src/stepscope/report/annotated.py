@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from stepscope.analysis.annotations import Annotations, AnnotationUse, Times
+from stepscope.analysis.annotations import Annotations, AnnotationUse, UsedStepTimes
 from stepscope.analysis.facts import Facts
 from stepscope.report.limits import ANNOTATIONS_LISTED
 
@@ -13,7 +13,7 @@ from stepscope.report.limits import ANNOTATIONS_LISTED
 def entry(facts: Facts, found: Annotations) -> dict[str, Any]:
     """The annotations of the used steps: sums, and what one step and device has of them on average."""
 
-    def times(of: Times) -> dict[str, Any]:
+    def times(of: UsedStepTimes) -> dict[str, Any]:
         return dataclasses.asdict(of) | {"per_step": _per_step(facts, of, found.devices)}
 
     def use(one: AnnotationUse) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def entry(facts: Facts, found: Annotations) -> dict[str, Any]:
     }
 
 
-def _per_step(facts: Facts, of: Times, devices: int) -> dict[str, int | None]:
+def _per_step(facts: Facts, of: UsedStepTimes, devices: int) -> dict[str, int | None]:
     def mean(ns: int | None) -> int | None:
         return None if ns is None else facts.per_step(ns // max(devices, 1))
 

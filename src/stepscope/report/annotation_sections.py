@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stepscope.document.ops import Annotation, Annotations
+from stepscope.document.ops import Annotation, AnnotationsEntry
 from stepscope.report.section import ABSENT, Section, cut, name, number, rate
 from stepscope.units import format_ns
 
 
-def table(given: Annotations | None) -> Section:
+def table(given: AnnotationsEntry | None) -> Section:
     """What each annotation takes of a step."""
     uses = given["annotations"] if given else []
     rows, left_out = cut((_row(use) for use in uses), given["count"] if given else 0)
@@ -35,7 +35,7 @@ def _row(use: Annotation) -> tuple[str, ...]:
     return (use["name"], rate(use["per_step"]), *(_text(ns) for pair in pairs for ns in pair))
 
 
-def _note(given: Annotations) -> str:
+def _note(given: AnnotationsEntry) -> str:
     outside = given["outside"]["per_step"]
     told = (
         (outside["host_ns"], "of the main thread"),

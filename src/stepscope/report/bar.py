@@ -12,7 +12,7 @@ from stepscope.record import record
 from stepscope.report import labels
 
 if TYPE_CHECKING:
-    from stepscope.document.steps import Summary
+    from stepscope.document.steps import SummaryEntry
 
 _BUSY_GLYPHS = "█▓▒#%"
 _IDLE_GLYPHS = "░·-~+:"
@@ -23,7 +23,7 @@ _SMALL = 200
 
 
 @record
-class Part:
+class BarPart:
     """One segment of the bar: its words, length, look, and how many categories were folded into it."""
 
     words: str
@@ -35,7 +35,7 @@ class Part:
     folded: int = 0
 
 
-def parts_of(summary: Summary) -> list[Part]:
+def parts_of(summary: SummaryEntry) -> list[BarPart]:
     """The parts of the mean step, busy ones first, each side largest first; zeros are left out."""
     entries = [
         (name, ns, summary["parts_share"].get(name, 0.0)) for name, ns in summary["parts_ns_per_step"].items() if ns > 0
@@ -48,20 +48,20 @@ def parts_of(summary: Summary) -> list[Part]:
     return [part for side in sides for part in _side(*side, smallest, summary["bottleneck"])]
 
 
-def _side(entries: list[tuple[str, int, float]], glyphs: str, smallest: int, bottleneck: str) -> list[Part]:
+def _side(entries: list[tuple[str, int, float]], glyphs: str, smallest: int, bottleneck: str) -> list[BarPart]:
     large = sum(entry[1] >= smallest for entry in entries)
     shown = entries[: min(max(large, 1), len(glyphs) - 1)]  # The largest keeps its name however small it is.
     small = entries[len(shown) :]
     if len(small) == 1:  # Folding a single part would hide its name and save nothing.
         shown, small = entries, []
     parts = [
-        Part(labels.words(name, bottleneck), labels.works(name), ns, share, glyph, labels.CATEGORIES[name].colour)
+        BarPart(labels.words(name, bottleneck), labels.works(name), ns, share, glyph, labels.CATEGORIES[name].colour)
         for (name, ns, share), glyph in zip(shown, glyphs, strict=False)
     ]
     if small:
         ns, share = sum(entry[1] for entry in small), sum(entry[2] for entry in small)
         words = f"other ({len(small)} small parts)"
-        parts.append(Part(words, labels.works(small[0][0]), ns, share, glyphs[len(shown)], "white", len(small)))
+        parts.append(BarPart(words, labels.works(small[0][0]), ns, share, glyphs[len(shown)], "white", len(small)))
     return parts
 
 

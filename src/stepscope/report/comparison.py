@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stepscope import _version
-from stepscope.comparison.budgets import Outcome
+from stepscope.comparison.budgets import BudgetOutcome
 from stepscope.comparison.compare import Comparison
 from stepscope.comparison.found import FindingChange
 from stepscope.comparison.items import ItemChange
@@ -37,7 +37,7 @@ _SHOWN = 8
 Document = dict[str, Any]
 
 
-def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[Outcome] = ()) -> Document:
+def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[BudgetOutcome] = ()) -> Document:
     """Everything as one JSON-ready dict; times in ns per step."""
     return {
         "schema": COMPARISON_SCHEMA,

@@ -14,7 +14,7 @@ from stepscope.analysis.categories import CATEGORIES
 from stepscope.analysis.exchange.asked import NOTHING_GIVEN, Asked
 from stepscope.analysis.exchange.collectives import HOST
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.outline import Breakdown, File, Outline, Recorded, Summary, Timed, outline
+from stepscope.analysis.outline import Breakdown, InputFile, Outline, Recorded, Summary, Timed, outline
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.document import REPORT_SCHEMA
 from stepscope.report import exchange
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from stepscope.document import profile as about
     from stepscope.document import steps as told
 
-__all__ = ["File", "brief", "make", "of_job", "whole"]
+__all__ = ["InputFile", "brief", "make", "of_job", "whole"]
 
 
-def make(facts: Facts, diagnosis: Diagnosis, files: list[File], asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+def make(facts: Facts, diagnosis: Diagnosis, files: list[InputFile], asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
     """The whole report of one trace."""
     return whole(brief(facts, diagnosis, files), facts, diagnosis, asked)
 
@@ -43,7 +43,7 @@ def whole(begun: dict[str, Any], facts: Facts, diagnosis: Diagnosis, asked: Aske
     return {**begun, "analyses": begun["analyses"] | {"minor_findings": minor} | more}
 
 
-def brief(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, Any]:
+def brief(facts: Facts, diagnosis: Diagnosis, files: list[InputFile]) -> dict[str, Any]:
     """The report without the tables that no short text shows: working those out takes as long as the rest of it."""
     return _begun(outline(facts, files), diagnosis, facts.trace.info.rank)
 
@@ -74,7 +74,7 @@ def _begun(told: Outline, diagnosis: Diagnosis, rank: int | None) -> dict[str, A
     }
 
 
-def _profile(read: Recorded, diagnosis: Diagnosis) -> about.Profile:
+def _profile(read: Recorded, diagnosis: Diagnosis) -> about.ProfileEntry:
     return {
         "format": read.format,
         "framework": read.framework,
@@ -92,7 +92,7 @@ def _profile(read: Recorded, diagnosis: Diagnosis) -> about.Profile:
     }
 
 
-def _steps(of: Timed) -> list[told.Step]:
+def _steps(of: Timed) -> list[told.StepEntry]:
     columns = ("number", "start", "dur", "host_dur", "complete", "slow")
     rows = zip(*(getattr(of.steps, column).tolist() for column in columns), strict=True)
     return [
@@ -139,7 +139,7 @@ def _summary(told: Summary, diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _breakdown(one: Breakdown) -> told.Breakdown:
+def _breakdown(one: Breakdown) -> told.BreakdownEntry:
     return {
         "rank": one.rank,
         "device": one.device,

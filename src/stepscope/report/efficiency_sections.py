@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from stepscope.document.kernels import Kernel, KernelLaunch, Roof, Roofline, Utilisation
+from stepscope.document.kernels import KernelEntry, KernelLaunch, RoofEntry, Roofline, UtilisationEntry
 from stepscope.report.section import ABSENT, Section, name
 from stepscope.report.tables import Look, inserted, table
 from stepscope.units import format_share
 
 
-def kernels(found: list[Kernel]) -> list[Section]:
+def kernels(found: list[KernelEntry]) -> list[Section]:
     """Kernels by time, and how the same were launched."""
     made = [kernel for kernel in found if _recorded(kernel.get("launch"))]
     look = Look(cells={"grid": lambda launch: _sizes(launch["grid"]), "block": lambda launch: _sizes(launch["block"])})
@@ -16,7 +16,7 @@ def kernels(found: list[Kernel]) -> list[Section]:
         "Kernels: how their longest launch was made", KernelLaunch, [kernel["launch"] for kernel in made], look=look
     )
     return [
-        table("Kernels by time", Kernel, found),
+        table("Kernels by time", KernelEntry, found),
         inserted(launches, 0, name("kernel"), [kernel["name"] for kernel in made]),
     ]
 
@@ -39,7 +39,7 @@ def roofline(found: Roofline | None) -> list[Section]:
     ]
 
 
-def _roofs(title: str, view: str, roofs: list[Roof]) -> Section:
+def _roofs(title: str, view: str, roofs: list[RoofEntry]) -> Section:
     doubts = dict.fromkeys(row["doubt"] for row in roofs if row["doubt"])
     look = Look(
         view,
@@ -48,7 +48,7 @@ def _roofs(title: str, view: str, roofs: list[Roof]) -> Section:
             "bandwidth_share": lambda row: _share(row["bandwidth_share"]),
         },
     )
-    return table(title, Roof, roofs, "; ".join(f"* {doubt}" for doubt in doubts), look)
+    return table(title, RoofEntry, roofs, "; ".join(f"* {doubt}" for doubt in doubts), look)
 
 
 def _share(value: float | None) -> str:
@@ -57,11 +57,11 @@ def _share(value: float | None) -> str:
     return format_share(value) + ("*" if value > 1 else "")
 
 
-def mfu(found: list[Utilisation]) -> Section:
+def mfu(found: list[UtilisationEntry]) -> Section:
     """Model FLOPs utilisation."""
     note = "matrix products that ran, those computed again among them"
-    return table("Model FLOPs utilisation (MFU)", Utilisation, found, note, Look(cells={"reason": _of_the_peak}))
+    return table("Model FLOPs utilisation (MFU)", UtilisationEntry, found, note, Look(cells={"reason": _of_the_peak}))
 
 
-def _of_the_peak(row: Utilisation) -> str:
+def _of_the_peak(row: UtilisationEntry) -> str:
     return f"not determined: {row['reason']}" if row["share"] is None else format_share(row["share"])

@@ -30,7 +30,7 @@ def finding_entry(finding: Finding, of_rank: int | None = None) -> dict[str, Any
     }
 
 
-def _fix_part(part: FixPart) -> entry.FixPart:
+def _fix_part(part: FixPart) -> entry.FixPartEntry:
     return {
         "title": part.title,
         "where": where_entry(part.where),
@@ -40,7 +40,7 @@ def _fix_part(part: FixPart) -> entry.FixPart:
     }
 
 
-def where_entry(place: Where | None) -> entry.Where | None:
+def where_entry(place: Where | None) -> entry.WhereEntry | None:
     """A place as the document holds it."""
     return plain(place) if place else None
 

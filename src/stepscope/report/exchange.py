@@ -10,7 +10,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Diagnosis
 
 if TYPE_CHECKING:
-    from stepscope.cluster.exchange import Exchange
+    from stepscope.cluster.exchange import ReportedExchange
     from stepscope.cluster.job import JobFacts
 
 
@@ -30,7 +30,7 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> dict[str, An
     return _entries(exchange.of_profile(facts, diagnosis, asked))
 
 
-def _entries(found: Exchange) -> dict[str, Any]:
+def _entries(found: ReportedExchange) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if found.collectives is not None:
         made["collectives"] = [

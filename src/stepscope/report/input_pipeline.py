@@ -7,7 +7,7 @@ from typing import Any
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.input_stages import InputStages
-from stepscope.analysis.iterators import Iterators
+from stepscope.analysis.iterators import PipelineIterators
 from stepscope.analysis.summary import feeds_devices
 
 
@@ -40,7 +40,7 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
     }
 
 
-def _iterators(facts: Facts, found: Iterators) -> dict[str, Any]:
+def _iterators(facts: Facts, found: PipelineIterators) -> dict[str, Any]:
     return {
         "wait_ns_per_step": facts.per_step(found.wait_ns),
         "cpu_budget": found.cpu_budget,

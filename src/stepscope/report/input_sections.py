@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.document.input import InputIterator, InputPipeline, InputStage, Iterators
+from stepscope.document.input import InputIterator, InputPipeline, InputStage, IteratorsEntry
 from stepscope.report.section import Section
 from stepscope.report.tables import Look, table
 from stepscope.units import format_ns, format_share
@@ -30,7 +30,7 @@ def iterators(given: InputPipeline | None) -> Section:
                  _pool(found) if found else "", look)  # fmt: skip
 
 
-def _pool(found: Iterators) -> str:
+def _pool(found: IteratorsEntry) -> str:
     told = (
         "own wait: its own part of the time in which a batch is waited for",
         f"cores tf.data may use: {found['cpu_budget']}" if found["cpu_budget"] is not None else "",

@@ -19,9 +19,9 @@ from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
 
 if TYPE_CHECKING:
-    from stepscope.document.findings import Finding
-    from stepscope.document.profile import Notice
-    from stepscope.document.steps import Summary
+    from stepscope.document.findings import FindingEntry
+    from stepscope.document.profile import NoticeEntry
+    from stepscope.document.steps import SummaryEntry
 
 _BAR_WIDTH = 80
 _NAME_WIDTH = 100
@@ -106,7 +106,7 @@ def _top(document: Document) -> Iterator[str]:
     yield ""
 
 
-def _finding(number: int, finding: Finding, summary: Summary, *, verbose: bool) -> list[str]:
+def _finding(number: int, finding: FindingEntry, summary: SummaryEntry, *, verbose: bool) -> list[str]:
     lines = [f"#### {number}. {prose(finding['title'])}", ""]
     lines += [f"**{text(phrases.saving(finding, summary))}** ({text(phrases.trust(finding))})", ""]
     if verbose:
@@ -147,7 +147,7 @@ def _fix(fix: str) -> list[str]:
     return out[:-1]
 
 
-def _notices(notices: list[Notice], untold: list[str]) -> list[str]:
+def _notices(notices: list[NoticeEntry], untold: list[str]) -> list[str]:
     lines = [f"- ⚠ {prose(phrases.notice(item))}" for item in notices]
     lines += [f"- ? {prose(reason)}" for reason in untold]
     return [*lines, ""] if lines else []

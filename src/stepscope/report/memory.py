@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.memory import Course, Growth, MemoryUse, Peak, Place
+from stepscope.analysis.memory import BlocksPlace, Growth, MemoryCourse, MemoryUse, Peak
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.trace.tables import I32, I64, NULL
 
@@ -72,13 +72,13 @@ def _peak(peak: Peak) -> dict[str, Any]:
     }
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: BlocksPlace) -> dict[str, Any]:
     where = dataclasses.asdict(place.where) if place.where else None
     told = {"category": str(place.held), "blocks": place.blocks, "bytes": place.bytes, "where": where}
     return told | dataclasses.asdict(place.tensor)
 
 
-def _course(course: Course) -> dict[str, Any]:
+def _course(course: MemoryCourse) -> dict[str, Any]:
     return {
         "time_ns": course.time_ns.tolist(),
         "allocated_bytes": course.allocated.tolist(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stepscope.document.memory import Memory, MemoryPlace, MemoryPool, ProgramBuffer, ProgramMemory, ProgramUse
+from stepscope.document.memory import MemoryEntry, MemoryPlace, MemoryPool, ProgramBuffer, ProgramMemory, ProgramUse
 from stepscope.report import phrases
 from stepscope.report.section import ABSENT, Column, Section, number, text
 from stepscope.report.tables import Look, inserted, table
@@ -80,7 +80,7 @@ def _padding(one: ProgramBuffer) -> str:
     return format_bytes(padding) if padding else ABSENT
 
 
-def memory(found: Memory | None, steps: dict[int | None, str]) -> list[Section]:
+def memory(found: MemoryEntry | None, steps: dict[int | None, str]) -> list[Section]:
     """Memory per allocator, what it is for at the peak, and where that is allocated."""
     pools = [] if found is None else found["pools"]
     # Beside a device what its host holds for a moment tells nothing.

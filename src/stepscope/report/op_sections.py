@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stepscope.document.ops import Layer, Layers, Ops, OpUse
+from stepscope.document.ops import LayerEntry, LayersEntry, OpsEntry, OpUseEntry
 from stepscope.report.section import ABSENT, Section, number, text
 from stepscope.report.tables import Look, Text, inserted, table
 from stepscope.units import format_ns
 
 
-def ops(found: Ops | None) -> list[Section]:
+def ops(found: OpsEntry | None) -> list[Section]:
     """Ops by type and by place."""
     if found is None:
         return []
@@ -23,22 +23,22 @@ def ops(found: Ops | None) -> list[Section]:
     by_type = Look("types", of_device)
     by_place = Look("places", {**of_device, "op": lambda use: use["name"] or use["op"]})
     return [
-        table("Ops by type, in the steps used", OpUse, found["by_type"], note, by_type, found["types"]),
-        table("Ops by place, in the steps used", OpUse, found["by_place"], "", by_place, found["places"]),
+        table("Ops by type, in the steps used", OpUseEntry, found["by_type"], note, by_type, found["types"]),
+        table("Ops by place, in the steps used", OpUseEntry, found["by_place"], "", by_place, found["places"]),
     ]
 
 
-def layers(found: list[Layers]) -> list[Section]:
+def layers(found: list[LayersEntry]) -> list[Section]:
     """The layers of each device, dearest first."""
     return [_layers(one) for one in found]
 
 
-def _layers(found: Layers) -> Section:
+def _layers(found: LayersEntry) -> Section:
     of_device = found["device"] is not None
     titles: dict[str, str | None] = {} if of_device else {"kernels_per_step": "ops"}
     if not any(layer["backward_ns_per_step"] for layer in found["layers"]):
         titles["backward_ns_per_step"] = None
     outside = f"{format_ns(found['outside_ns_per_step'])} of {format_ns(found['total_ns_per_step'])} in no layer"
     title = f"Layers by the time of their {'kernels' if of_device else 'ops'}, per step"
-    made = table(title, Layer, found["layers"], outside, Look(titles=titles), found["count"])
+    made = table(title, LayerEntry, found["layers"], outside, Look(titles=titles), found["count"])
     return inserted(made, 1, number("device"), [text(found["device"])] * len(made.rows))

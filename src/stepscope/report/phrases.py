@@ -16,14 +16,14 @@ from stepscope.report import labels
 from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_share
 
 if TYPE_CHECKING:
-    from stepscope.document.findings import Finding
-    from stepscope.document.profile import Device, File, Notice
-    from stepscope.document.report import WhatIf
-    from stepscope.document.steps import Summary
+    from stepscope.document.findings import FindingEntry
+    from stepscope.document.profile import DeviceEntry, FileEntry, NoticeEntry
+    from stepscope.document.report import WhatIfEntry
+    from stepscope.document.steps import SummaryEntry
 
 Document = dict[str, Any]
 Place = Mapping[str, Any]
-""":class:`stepscope.document.findings.Where`, or as much of it as there is."""
+""":class:`stepscope.document.findings.WhereEntry`, or as much of it as there is."""
 _RANKS_NAMED = 3
 
 
@@ -52,13 +52,13 @@ def is_job(document: Document) -> bool:
     return "ranks" in document["analyses"]
 
 
-def _folder(files: list[File]) -> str:
+def _folder(files: list[FileEntry]) -> str:
     """The name of the folder that all files are in."""
     folders = [os.path.dirname(os.path.abspath(file["path"])) for file in files]
     return os.path.basename(os.path.commonpath(folders)) or _files(files)
 
 
-def _files(files: list[File]) -> str:
+def _files(files: list[FileEntry]) -> str:
     first = os.path.basename(files[0]["path"]) or files[0]["path"]
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
@@ -66,12 +66,12 @@ def _files(files: list[File]) -> str:
 _KINDS = {"gpu": "GPU", "tpu": "TPU", "cpu": "CPU device"}
 
 
-def _devices(devices: list[Device]) -> str:
+def _devices(devices: list[DeviceEntry]) -> str:
     names = Counter(device["name"] or _KINDS.get(device["kind"] or "", "device") for device in devices)
     return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
 
 
-def _steps(count: int, summary: Summary) -> str:
+def _steps(count: int, summary: SummaryEntry) -> str:
     if not count:
         return "no steps"
     if is_capture(summary):
@@ -99,7 +99,7 @@ class Headline(NamedTuple):
         return f"{self.value}{self.between}{self.rest}" if self.rest else self.value
 
 
-def step_time(summary: Summary) -> Headline:
+def step_time(summary: SummaryEntry) -> Headline:
     """The step time with its spread, or why there is none."""
     if is_capture(summary):
         took = format_ns(sum(summary["parts_ns_per_step"].values()))
@@ -194,7 +194,7 @@ def low_precision(shares: Mapping[str, Any], known: float | None) -> Headline:
     )
 
 
-def saving(finding: Finding, summary: Summary) -> str:
+def saving(finding: FindingEntry, summary: SummaryEntry) -> str:
     """What a fix saves of the step time, and what the step would then take."""
     saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
     mean = promised_step_ns(summary)
@@ -220,14 +220,14 @@ def saving(finding: Finding, summary: Summary) -> str:
     return text + _in_turn(finding)
 
 
-def promised_step_ns(summary: Summary) -> int | None:
+def promised_step_ns(summary: SummaryEntry) -> int | None:
     """The mean step that savings are told of: as it is when nobody records, where that is known."""
     times, unrecorded = summary["step_time_ns"], summary.get("unrecorded_step_ns")
     found: int | None = times.get("mean", times["median"]) if unrecorded is None else unrecorded
     return found
 
 
-def _per(finding: Finding, summary: Summary) -> str:
+def _per(finding: FindingEntry, summary: SummaryEntry) -> str:
     """Of what a finding's times are: of a step, or of all that was recorded."""
     if _is_whole(summary):
         return "in this recording"
@@ -237,7 +237,7 @@ def _per(finding: Finding, summary: Summary) -> str:
     return "per step on average over this recording" if several else "in this recording"
 
 
-def _is_whole(summary: Summary) -> bool:
+def _is_whole(summary: SummaryEntry) -> bool:
     """Whether the profile has no steps, and stands for one."""
     return bool(summary.get("step_source") == "whole profile")
 
@@ -248,7 +248,7 @@ _ALIKE = 0.1
 """A saving that those above it change by less than this share of it is not given twice."""
 
 
-def _in_turn(finding: Finding) -> str:
+def _in_turn(finding: FindingEntry) -> str:
     """What a fix saves once those above it are made, where that differs."""
     alone, then = finding["saving_ns_per_step"], finding.get("saving_after_ns_per_step")
     if then is None or alone is None or abs(then - alone) <= _ALIKE * alone:
@@ -256,17 +256,17 @@ def _in_turn(finding: Finding) -> str:
     return f"; once the above is fixed {format_ns(then) if then > 0.01 * alone else 'nothing more'}"
 
 
-def told_and_untold(document: Document) -> tuple[list[Finding], list[Finding]]:
+def told_and_untold(document: Document) -> tuple[list[FindingEntry], list[FindingEntry]]:
     """Findings whose cost is known, and those of which the profile could not tell whether they hold."""
-    told: list[Finding] = []
-    untold: list[Finding] = []
+    told: list[FindingEntry] = []
+    untold: list[FindingEntry] = []
     for item in document["findings"]:
         known = item["not_determined"] is None or item["cost_ns_per_step"] is not None
         (told if known else untold).append(item)
     return told, untold
 
 
-def fix_set(finding: Finding) -> list[str]:
+def fix_set(finding: FindingEntry) -> list[str]:
     """What must be fixed together, a line each, with what fixing it alone would save."""
     lines = []
     for part in finding["fix_set"]:
@@ -296,7 +296,7 @@ def proof(document: Document) -> str:
     return f"`stepscope try COMMAND`, with the job's command, measures what cures of {', '.join(told)} save of it."
 
 
-def replayed(whatif: WhatIf) -> str:
+def replayed(whatif: WhatIfEntry) -> str:
     """How good the replay behind the predictions is, or why there is none."""
     if whatif["reason"] is not None:
         return f"The step as a whole was not simulated: {whatif['reason']}."
@@ -307,7 +307,7 @@ def replayed(whatif: WhatIf) -> str:
     return text if combined is None else f"{text} With every finding fixed a step takes {format_ns(combined)}."
 
 
-def trust(finding: Finding) -> str:
+def trust(finding: FindingEntry) -> str:
     """What the saving rests on."""
     prediction = labels.PREDICTION_BASES.get(finding["prediction_basis"] or "")
     confidence = f"{finding['confidence']} confidence"
@@ -379,7 +379,7 @@ def damage(document: Document) -> str | None:
     return "Part of this profile could not be read: this covers the rest, and the notices say what was lost."
 
 
-def notice(item: Notice) -> str:
+def notice(item: NoticeEntry) -> str:
     """A notice as one line, with its count where it has one that the words do not say."""
     count, text = item["count"], item["text"]
     if count is None or count == 1 or item.get("says_count"):
@@ -387,23 +387,23 @@ def notice(item: Notice) -> str:
     return f"{text} ({format_count(count)}×)"
 
 
-def without_findings(summary: Summary) -> str:
+def without_findings(summary: SummaryEntry) -> str:
     """What to say when no rule found anything: good news only where the device sets the pace."""
     bound = labels.bottleneck(summary["bottleneck"])
     return f"{'Nothing to fix' if is_healthy(summary) else 'No remedy'} was found: {bound}."
 
 
-def is_healthy(summary: Summary) -> bool:
+def is_healthy(summary: SummaryEntry) -> bool:
     """Whether the device's own work sets the step time."""
     return bool(summary["bottleneck"] == "device")
 
 
-def is_capture(summary: Summary) -> bool:
+def is_capture(summary: SummaryEntry) -> bool:
     """Whether graphs are captured in what was recorded: no step of it ran."""
     return bool(summary["bottleneck"] == "capture")
 
 
-def is_partial(summary: Summary) -> bool:
+def is_partial(summary: SummaryEntry) -> bool:
     """Whether the device's activity is lost, at least in part: how its time divides is then not known."""
     return bool(summary["step_basis"] == "device" and summary["device_busy_share"] is None)
 
@@ -412,15 +412,15 @@ _TITLES_NAMED = 3
 """Findings that lack the same thing which are named in short reports."""
 
 
-def alike(untold: list[Finding]) -> dict[str, list[Finding]]:
+def alike(untold: list[FindingEntry]) -> dict[str, list[FindingEntry]]:
     """What could not be told, by what to record for it."""
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[FindingEntry]] = {}
     for item in untold:
         found.setdefault(item["not_determined"] or "", []).append(item)
     return found
 
 
-def reasons(untold: list[Finding], *, all_titles: bool = False) -> list[str]:
+def reasons(untold: list[FindingEntry], *, all_titles: bool = False) -> list[str]:
     """What could not be told, with what to record; findings that lack the same thing share a sentence."""
     lines = []
     for reason, items in alike(untold).items():
@@ -432,6 +432,6 @@ def reasons(untold: list[Finding], *, all_titles: bool = False) -> list[str]:
     return lines
 
 
-def file_line(item: File) -> str:
+def file_line(item: FileEntry) -> str:
     """One input file with its size and events."""
     return f"{item['path']}, {format_bytes(item['bytes'])}, {format_count(item['events'])} events"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stepscope.document.serving import CounterUse, NetworkUse
-from stepscope.document.steps import Breakdown
+from stepscope.document.serving import CounterUseEntry, NetworkUseEntry
+from stepscope.document.steps import BreakdownEntry
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Section, cut, name, number, text
 from stepscope.report.tables import table
@@ -14,7 +14,7 @@ from stepscope.units import format_ns, format_share
 _PARTS_SHOWN = 4
 
 
-def beside(entries: Sequence[Breakdown], names: Mapping[int | None, str | None]) -> Section:
+def beside(entries: Sequence[BreakdownEntry], names: Mapping[int | None, str | None]) -> Section:
     """Where the time of the devices goes, in the parts that take most of it."""
     devices = [entry for entry in entries if entry["device"] is not None]
     of = [{part["category"]: part["ns_per_step"] for part in entry["parts"]} for entry in devices]
@@ -45,17 +45,17 @@ def beside(entries: Sequence[Breakdown], names: Mapping[int | None, str | None])
     return Section("Devices beside each other", columns, rows if len(devices) > 1 else [], note)
 
 
-def _busy(entry: Breakdown) -> str:
+def _busy(entry: BreakdownEntry) -> str:
     busy = sum(part["ns_per_step"] for part in entry["parts"] if part["busy"])
     return format_share(busy / entry["step_ns"]) if entry["step_ns"] else ABSENT
 
 
-def counters(given: Sequence[CounterUse]) -> Section:
+def counters(given: Sequence[CounterUseEntry]) -> Section:
     """What devices counted."""
-    return table("Counters of the devices", CounterUse, given, "in the steps used, in the profile's own units")
+    return table("Counters of the devices", CounterUseEntry, given, "in the steps used, in the profile's own units")
 
 
-def network(given: Sequence[NetworkUse]) -> Section:
+def network(given: Sequence[NetworkUseEntry]) -> Section:
     """What Megascale did."""
     note = "in the whole profile; several run at a time"
-    return table("Exchanges between slices over the network (Megascale)", NetworkUse, given, note)
+    return table("Exchanges between slices over the network (Megascale)", NetworkUseEntry, given, note)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.remedies import INFERS, JAX, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, JAX, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.hlo.buffers import Buffer, SpaceUse, Use, read_buffers
 from stepscope.report.limits import KEPT_BESIDE, PROGRAM_BUFFER_BYTES
 from stepscope.trace.tables import NULL
@@ -24,16 +24,23 @@ WAYS: dict[str, Remedies] = {
     },
     "recompute": {
         JAX: (
-            Part("recompute: `jax.checkpoint` computes values again for the gradients instead of keeping them; its "
-                 "offloading policies keep them in the host's memory", purposes=TRAINS),
+            RemedyPart(
+                "recompute: `jax.checkpoint` computes values again for the gradients instead of keeping them; its "
+                "offloading policies keep them in the host's memory",
+                purposes=TRAINS,
+            ),
         ),
         TENSORFLOW: (
-            Part("recompute: `tf.recompute_grad` computes values again for the gradients instead of keeping them",
-                 purposes=TRAINS),
+            RemedyPart(
+                "recompute: `tf.recompute_grad` computes values again for the gradients instead of keeping them",
+                purposes=TRAINS,
+            ),
         ),
         None: (
-            Part("recompute: computed again for the gradients, a value need not be kept", purposes=TRAINS),
-            Part("less at once: a smaller batch, or the work in parts, needs smaller temporaries", purposes=INFERS),
+            RemedyPart("recompute: computed again for the gradients, a value need not be kept", purposes=TRAINS),
+            RemedyPart(
+                "less at once: a smaller batch, or the work in parts, needs smaller temporaries", purposes=INFERS
+            ),
         ),
     },
     "offload": {
@@ -44,7 +51,7 @@ WAYS: dict[str, Remedies] = {
     "pad": {
         None: "pad less: dimensions that are multiples of the tiles the layout has waste nothing",
     },
-}  # fmt: skip
+}
 """What makes a buffer go, by what it is."""
 _PADDED = 4
 """A buffer is padded much where at least one byte of so many is padding."""

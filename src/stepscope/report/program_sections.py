@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.document.programs import Program, ProgramNode, ProgramOp
+from stepscope.document.programs import ProgramEntry, ProgramNode, ProgramOp
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Section
 from stepscope.report.tables import Look, table
@@ -13,7 +13,7 @@ _PROGRAMS = 5
 """Programs whose ops the long report lists; the JSON report holds more."""
 
 
-def op_tree(found: list[Program]) -> list[Section]:
+def op_tree(found: list[ProgramEntry]) -> list[Section]:
     """Programs by time, and the ops of those that take longest."""
     if not found:
         return []
@@ -26,22 +26,22 @@ def op_tree(found: list[Program]) -> list[Section]:
             "unknown": _unknown,
         }
     )
-    return [table("Compiled programs by time", Program, found, _MFU, look), *map(_tree, found[:_PROGRAMS])]
+    return [table("Compiled programs by time", ProgramEntry, found, _MFU, look), *map(_tree, found[:_PROGRAMS])]
 
 
 def _some(ns: int) -> str:
     return format_ns(ns) if ns else ABSENT
 
 
-def _unknown(one: Program) -> str:
+def _unknown(one: ProgramEntry) -> str:
     return ", ".join(f"{part['name']} {format_ns(part['ns'])}" for part in one["unknown"][:3]) or ABSENT
 
 
-def _titled(one: Program) -> str:
+def _titled(one: ProgramEntry) -> str:
     return one["module"] if one["program"] is None else f"{one['module']}({one['program']})"
 
 
-def _tree(one: Program) -> Section:
+def _tree(one: ProgramEntry) -> Section:
     look = Look(cells={"name": lambda node: f"{'· ' * node['depth']}{node['name']}", "rematerialised": _remarks})
     title = f"Ops of {_titled(one)} by scope, device {one['device']}"
     return table(title, ProgramNode, one["nodes"], look=look, total=one["count_of_nodes"])

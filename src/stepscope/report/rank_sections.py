@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.document.ranks import LateStep, RankClock, RankRow, Ranks, Traffic, UnreadableRank
+from stepscope.document.ranks import LateStepEntry, RankClock, RankRow, RanksEntry, TrafficEntry, UnreadableRank
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Column, Section, cut, number, rate
 from stepscope.report.tables import Look, table
@@ -30,7 +30,7 @@ _SHOWN = {
 """Parts of a step that ranks are compared by, by title."""
 
 
-def sections(ranks: Ranks | None, collectives: list[Traffic]) -> list[Section]:
+def sections(ranks: RanksEntry | None, collectives: list[TrafficEntry]) -> list[Section]:
     """What of a job's analyses has rows."""
     exchanged = [_traffic(collectives), _bandwidths(collectives)]
     if ranks is None:
@@ -82,11 +82,11 @@ def _spread(ranks: list[RankRow]) -> Section:
     return Section("Where each step's time goes, over the ranks", columns, rows, note)
 
 
-def _lane(row: RankRow | LateStep) -> str:
+def _lane(row: RankRow | LateStepEntry) -> str:
     return f"{row['rank']}" if row["device"] in (None, 0) else f"{row['rank']}, device {row['device']}"
 
 
-def _late(steps: list[LateStep]) -> Section:
+def _late(steps: list[LateStepEntry]) -> Section:
     look = Look(
         cells={
             "rank": _lane,
@@ -95,7 +95,7 @@ def _late(steps: list[LateStep]) -> Section:
         },
         titles={"used": None} if all(step["used"] for step in steps) else {},
     )
-    return table("Whom each step waited for", LateStep, steps, look=look)
+    return table("Whom each step waited for", LateStepEntry, steps, look=look)
 
 
 def _ranks(ranks: list[RankRow]) -> Section:
@@ -115,7 +115,7 @@ def _clocks(clocks: list[RankClock]) -> Section:
     return table("Clocks, against the first rank's", RankClock, known, look=look)
 
 
-def _traffic(collectives: list[Traffic]) -> Section:
+def _traffic(collectives: list[TrafficEntry]) -> Section:
     look = Look(
         "traffic",
         {
@@ -125,14 +125,14 @@ def _traffic(collectives: list[Traffic]) -> Section:
         },
     )
     bound = _BOUND if any(one["bound"] for one in collectives) else ""
-    return table("Collectives", Traffic, collectives, bound, look)
+    return table("Collectives", TrafficEntry, collectives, bound, look)
 
 
-def _kind(one: Traffic) -> str:
+def _kind(one: TrafficEntry) -> str:
     return one["kind"].replace("_", "-")
 
 
-def _bandwidths(collectives: list[Traffic]) -> Section:
+def _bandwidths(collectives: list[TrafficEntry]) -> Section:
     told = [one for one in collectives if one["algorithm_bandwidth"] is not None]
     look = Look(
         "bandwidth",
@@ -142,7 +142,7 @@ def _bandwidths(collectives: list[Traffic]) -> Section:
             "bus_bandwidth": lambda one: _bandwidth(one["bus_bandwidth"], one["bound"]),
         },
     )
-    return table("Bandwidth of collectives", Traffic, told, look=look)
+    return table("Bandwidth of collectives", TrafficEntry, told, look=look)
 
 
 def _bandwidth(value: float | None, bound: bool) -> str:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.limits import ROWS_SHOWN
-from stepscope.cluster.outline import RankRow, device_of, rank_rows
+from stepscope.cluster.outline import LaneRow, device_of, rank_rows
 from stepscope.report.entries import named, plain
 
 if TYPE_CHECKING:
     from stepscope.document import ranks as entry
 
 
-def ranks(facts: JobFacts) -> entry.Ranks:
+def ranks(facts: JobFacts) -> entry.RanksEntry:
     """``analyses.ranks``."""
     blame = facts.blame
     return {
@@ -43,7 +43,7 @@ def _clock(facts: JobFacts, at: int) -> entry.RankClock:
     }
 
 
-def _straggler(facts: JobFacts, one: Straggler) -> entry.Straggler:
+def _straggler(facts: JobFacts, one: Straggler) -> entry.StragglerEntry:
     assert facts.blame is not None
     lane = facts.blame.lanes[one.lane]
     cause = facts.cause_of(lane, one.waited_ns)
@@ -62,7 +62,7 @@ def _straggler(facts: JobFacts, one: Straggler) -> entry.Straggler:
     }
 
 
-def _late_steps(facts: JobFacts) -> list[entry.LateStep]:
+def _late_steps(facts: JobFacts) -> list[entry.LateStepEntry]:
     if facts.blame is None or facts.sampled:
         return []
     blame = facts.blame
@@ -81,7 +81,7 @@ def _late_steps(facts: JobFacts) -> list[entry.LateStep]:
     ]
 
 
-def _row(one: RankRow) -> entry.RankRow:
+def _row(one: LaneRow) -> entry.RankRow:
     made: entry.RankRow = plain(one)
     made["parts_ns_per_step"] = named(one.parts_ns_per_step)
     return made

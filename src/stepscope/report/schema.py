@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 from stepscope.document import COMPARISON_SCHEMA, REPORT_SCHEMA
-from stepscope.document.comparison import Comparison
-from stepscope.document.declared import Declared, Shape, fields, objects
-from stepscope.document.kinds import CATEGORY, Kind
+from stepscope.document.comparison import ComparisonDocument
+from stepscope.document.declared import DeclaredField, FieldShape, fields, objects, title
+from stepscope.document.kinds import CATEGORY, ValueKind
 from stepscope.document.report import Report
 
-_ROOTS: dict[str, type] = {REPORT_SCHEMA: Report, COMPARISON_SCHEMA: Comparison}
+_ROOTS: dict[str, type] = {REPORT_SCHEMA: Report, COMPARISON_SCHEMA: ComparisonDocument}
 _TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _CLOSED = frozenset(
     [
@@ -45,15 +45,15 @@ open for what later 1.x versions add."""
 def load(name: str = REPORT_SCHEMA) -> dict[str, Any]:
     """A schema (JSON Schema 2020-12) by its name, as a fresh object. Raises KeyError for another name."""
     root = _ROOTS[name]
-    closed = _CLOSED if root is Report else {one.__name__ for one in (root, *objects(root))}
+    closed = _CLOSED if root is Report else {title(one) for one in (root, *objects(root))}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name}
-    named = {snake(one): _object(one, one.__name__ in closed) for one in objects(root)}
+    named = {snake(one): _object(one, title(one) in closed) for one in objects(root)}
     return head | _object(root, closed=True) | {"$defs": {"category": {"enum": list(CATEGORY.values)}, **named}}
 
 
 def snake(of: type) -> str:
     """What an object is called in a schema and on its page."""
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", of.__name__).lower()
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", title(of)).lower()
 
 
 def _object(of: type, closed: bool) -> dict[str, Any]:
@@ -66,13 +66,13 @@ def _object(of: type, closed: bool) -> dict[str, Any]:
     return made | {"additionalProperties": False} if closed else made
 
 
-def _property(one: Declared) -> dict[str, Any]:
+def _property(one: DeclaredField) -> dict[str, Any]:
     of = one.field
     bounds = {"minItems": of.least, "maxItems": of.most, "uniqueItems": of.distinct or None}
     return {"description": of.meaning, **_value(one.shape), **_said(bounds | {"required": list(of.keys) or None})}
 
 
-def _value(shape: Shape) -> dict[str, Any]:
+def _value(shape: FieldShape) -> dict[str, Any]:
     if shape.of is not None:
         reference = {"$ref": f"#/$defs/{snake(shape.of)}"}
         return {"anyOf": [reference, {"type": "null"}]} if shape.null else reference
@@ -89,7 +89,7 @@ def _value(shape: Shape) -> dict[str, Any]:
     return {"type": _nullable("object", shape), **keys, "additionalProperties": inner}
 
 
-def _plain(shape: Shape) -> dict[str, Any]:
+def _plain(shape: FieldShape) -> dict[str, Any]:
     assert shape.plain is not None
     assert shape.kind is not None
     if shape.kind == CATEGORY:
@@ -97,12 +97,12 @@ def _plain(shape: Shape) -> dict[str, Any]:
     return {"type": _nullable(_TYPES[shape.plain], shape), **_bounds(shape.kind, shape.plain)}
 
 
-def _bounds(kind: Kind, plain: type) -> dict[str, Any]:
+def _bounds(kind: ValueKind, plain: type) -> dict[str, Any]:
     least = "minLength" if plain is str else "minimum"
     return _said({least: kind.least, "maximum": kind.most})
 
 
-def _nullable(name: str, shape: Shape) -> str | list[str]:
+def _nullable(name: str, shape: FieldShape) -> str | list[str]:
     return [name, "null"] if shape.null else name
 
 

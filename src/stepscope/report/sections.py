@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from stepscope.document.findings import Finding
-from stepscope.document.kernels import LoggedOp, Placement, Precision
-from stepscope.document.ops import FunctionUse
-from stepscope.document.profile import File, Profile
-from stepscope.document.steps import AccountingRow, Breakdown, BreakdownPart, Step
-from stepscope.document.waits import Overlap
+from stepscope.document.findings import FindingEntry
+from stepscope.document.kernels import LoggedOpEntry, PlacementEntry, PrecisionEntry
+from stepscope.document.ops import FunctionUseEntry
+from stepscope.document.profile import FileEntry, ProfileEntry
+from stepscope.document.steps import AccountingRow, BreakdownEntry, BreakdownPart, StepEntry
+from stepscope.document.waits import OverlapEntry
 from stepscope.report import (
     annotation_sections,
     efficiency_sections,
@@ -50,7 +50,7 @@ def sections(document: Document) -> list[Section]:
         pods.network(analyses.get("network", [])),
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
-        table(_HIDDEN, Overlap, analyses.get("overlap", [])),
+        table(_HIDDEN, OverlapEntry, analyses.get("overlap", [])),
         *serving_sections.tables(analyses.get("serving")),
         *wait_sections.idle(analyses.get("idle"), phrases.step_names(document)),
         wait_sections.syncs(analyses.get("syncs", [])),
@@ -105,7 +105,7 @@ def _without_silent_columns(section: Section, silent: set[str]) -> Section:
     return replace(section, columns=columns, rows=[tuple(row[at] for at in told) for row in section.rows])
 
 
-def _minor(findings: list[Finding]) -> Section:
+def _minor(findings: list[FindingEntry]) -> Section:
     look = Look(
         cells={
             "title": lambda item: item["title"].replace("`", ""),
@@ -116,16 +116,16 @@ def _minor(findings: list[Finding]) -> Section:
     )
     more = any((item["saving_ns_per_step"] or 0) > (item["cost_ns_per_step"] or 0) for item in findings)
     note = "a fix saves more than its own time where what comes after can then begin earlier" if more else ""
-    return table("Little or nothing to gain", Finding, findings, note, look)
+    return table("Little or nothing to gain", FindingEntry, findings, note, look)
 
 
 def _saves(ns: int | None) -> str:
     return ABSENT if ns is None else format_ns(ns) if ns else "nothing"
 
 
-def _steps(steps: list[Step]) -> Section:
+def _steps(steps: list[StepEntry]) -> Section:
     look = Look(cells={"number": lambda step: text(step["index"] if step["number"] is None else step["number"])})
-    return table("Steps", Step, steps, look=look)
+    return table("Steps", StepEntry, steps, look=look)
 
 
 def _beside(document: Document) -> Section:
@@ -141,7 +141,7 @@ def _breakdowns(document: Document) -> list[Section]:
     return [] if many else [_breakdown(entry, document) for entry in entries]
 
 
-def _breakdown(entry: Breakdown, document: Document) -> Section:
+def _breakdown(entry: BreakdownEntry, document: Document) -> Section:
     where = "Host" if entry["device"] is None else _device_title(entry["device"], document)
     rank = "" if entry["rank"] is None or len(document["profile"]["ranks"]) < 2 else f" of rank {entry['rank']}"
     captures = phrases.is_capture(document["summary"])
@@ -187,12 +187,12 @@ def _phases(phases: dict[str, int] | None) -> Section:
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
-def _logged(found: list[LoggedOp]) -> Section:
+def _logged(found: list[LoggedOpEntry]) -> Section:
     """Ops on the host of which a log beside the profile says that they were placed there."""
-    return table("Ops on the CPU by the log of device placement", LoggedOp, found)
+    return table("Ops on the CPU by the log of device placement", LoggedOpEntry, found)
 
 
-def _precision(precision: Precision | None, placement: Placement | None) -> Section:
+def _precision(precision: PrecisionEntry | None, placement: PlacementEntry | None) -> Section:
     rows = []
     if precision is not None:
         cores: Mapping[str, Any] = precision["tensor_core_share"]
@@ -207,11 +207,11 @@ def _precision(precision: Precision | None, placement: Placement | None) -> Sect
     return Section("Precision and placement", (Column("what"), Column("value")), rows)
 
 
-def _functions(functions: list[FunctionUse]) -> Section:
-    return table("Functions by the time spent in their own code", FunctionUse, functions)
+def _functions(functions: list[FunctionUseEntry]) -> Section:
+    return table("Functions by the time spent in their own code", FunctionUseEntry, functions)
 
 
-def _files(profile: Profile) -> Section:
+def _files(profile: ProfileEntry) -> Section:
     read = "read whole" if profile["complete"] else "not read whole: see the notices"
     host = f"host {profile['host']}" if profile["host"] else ""
-    return table("What was read", File, profile["files"], ", ".join(filter(None, (profile["format"], read, host))))
+    return table("What was read", FileEntry, profile["files"], ", ".join(filter(None, (profile["format"], read, host))))

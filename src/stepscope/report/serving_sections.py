@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepscope.document.serving import ServedPhase, Serving
+from stepscope.document.serving import ServedPhase, ServingEntry
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Section
 from stepscope.report.tables import Look, table
@@ -26,7 +26,7 @@ _BASES = {
 }
 
 
-def tables(given: Serving | None) -> list[Section]:
+def tables(given: ServingEntry | None) -> list[Section]:
     """The iterations by phase, and what limits how many tokens there are."""
     if given is None:
         return []
@@ -34,7 +34,7 @@ def tables(given: Serving | None) -> list[Section]:
     return [_iterations(given), *([_tokens(given)] if of_tokens else [])]
 
 
-def _iterations(given: Serving) -> Section:
+def _iterations(given: ServingEntry) -> Section:
     look = Look(
         "iterations",
         {
@@ -52,7 +52,7 @@ def _phase(use: ServedPhase) -> str:
     return _PHASES[use["phase"]]
 
 
-def _tokens(given: Serving) -> Section:
+def _tokens(given: ServingEntry) -> Section:
     look = Look(
         "tokens",
         {

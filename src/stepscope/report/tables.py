@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
-from stepscope.document.declared import Declared, Shape, fields
-from stepscope.document.findings import Where
+from stepscope.document.declared import DeclaredField, FieldShape, fields
+from stepscope.document.findings import WhereEntry
 from stepscope.record import record
 from stepscope.report import labels, phrases
 from stepscope.report.section import ABSENT, Column, Section, cut, rate, yes
@@ -83,20 +83,20 @@ def _columns(of: type, look: Look) -> Iterator[_Shown]:
             yield _Shown(_column(title, one.shape), look.cells.get(one.key) or _text(one))
 
 
-def _inside(one: Declared, shown: _Shown) -> _Shown:
+def _inside(one: DeclaredField, shown: _Shown) -> _Shown:
     return _Shown(shown.column, lambda row: ABSENT if row.get(one.key) is None else shown.text(row[one.key]))
 
 
-def _column(title: str, shape: Shape) -> Column:
+def _column(title: str, shape: FieldShape) -> Column:
     held = shape.inner if shape.holds == "list" and shape.inner else shape
     kind = held.kind.name if held.kind else ""
-    path = held.of is Where or kind == "path"
+    path = held.of is WhereEntry or kind == "path"
     numeric = kind not in _WORDS and shape.holds == "value"
     return Column(title, numeric=numeric, name=path or kind == "name", path=path)
 
 
-def _text(one: Declared) -> Text:
-    if one.shape.of is Where:
+def _text(one: DeclaredField) -> Text:
+    if one.shape.of is WhereEntry:
         return lambda row: phrases.locator(row[one.key]) or ABSENT
     shown = _TEXT.get(one.shape.kind.name if one.shape.kind else "", str)
 

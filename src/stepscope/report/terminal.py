@@ -23,9 +23,9 @@ from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
 
 if TYPE_CHECKING:
-    from stepscope.document.findings import Evidence, Finding, Where
-    from stepscope.document.profile import Notice
-    from stepscope.document.steps import Summary
+    from stepscope.document.findings import EvidenceEntry, FindingEntry, WhereEntry
+    from stepscope.document.profile import NoticeEntry
+    from stepscope.document.steps import SummaryEntry
 
 _NOTICES_SHORT = 4
 _FIX_LINES_SHORT = (4, 1)
@@ -164,14 +164,14 @@ def _pair(name: str, value: str) -> RenderableType:
     return grid
 
 
-def _bar(parts: list[bar.Part], width: int) -> Text:
+def _bar(parts: list[bar.BarPart], width: int) -> Text:
     out = Text()
     for part, count in zip(parts, bar.cells([part.ns for part in parts], width), strict=True):
         out.append(part.glyph * count, style=part.colour)
     return out
 
 
-def _legend(parts: list[bar.Part], width: int) -> RenderableType:
+def _legend(parts: list[bar.BarPart], width: int) -> RenderableType:
     columns = [
         _legend_side(title, [part for part in parts if part.busy is busy])
         for title, busy in (("works", True), ("waits", False))
@@ -184,7 +184,7 @@ def _legend(parts: list[bar.Part], width: int) -> RenderableType:
     return grid
 
 
-def _legend_side(title: str, parts: list[bar.Part]) -> Table:
+def _legend_side(title: str, parts: list[bar.BarPart]) -> Table:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=5)
     grid.add_column()
@@ -198,7 +198,7 @@ def _legend_side(title: str, parts: list[bar.Part]) -> Table:
     return grid
 
 
-def _finding(number: int, finding: Finding, document: Document, *, verbose: bool) -> RenderableType:
+def _finding(number: int, finding: FindingEntry, document: Document, *, verbose: bool) -> RenderableType:
     saving = _text(phrases.saving(finding, document["summary"]), "bold green")
     saving.append(f" ({phrases.trust(finding)})", style="not bold dim")
     body: list[RenderableType] = [saving]
@@ -226,7 +226,7 @@ def _marked(mark: str, body: RenderableType) -> RenderableType:
     return grid
 
 
-def _places(places: list[Where], most: int | None) -> list[RenderableType]:
+def _places(places: list[WhereEntry], most: int | None) -> list[RenderableType]:
     lines = phrases.places(places)
     shown = lines[:most]
     if len(lines) > len(shown):
@@ -263,7 +263,7 @@ def _hanging(name: str, body: RenderableType) -> RenderableType:
     return grid
 
 
-def _untold(finding: Finding) -> RenderableType:
+def _untold(finding: FindingEntry) -> RenderableType:
     """What could not be told, why it is thought of all the same, and what to do about it."""
     head = _prose(f"{finding['title']}: {finding['not_determined']}")
     head.append(f" ({visible(finding['id'])})", style="dim")
@@ -276,7 +276,7 @@ def _coded(mark: str, text: str, code: str) -> RenderableType:
     return _marked(mark, _Narrow(out))
 
 
-def _evidence(evidence: list[Evidence], steps: dict[int | None, str]) -> list[RenderableType]:
+def _evidence(evidence: list[EvidenceEntry], steps: dict[int | None, str]) -> list[RenderableType]:
     lines = []
     for item in evidence[:5]:
         places = [item["track"], f"step {steps[item['step']]}" if item["step"] in steps else None]
@@ -288,7 +288,7 @@ def _evidence(evidence: list[Evidence], steps: dict[int | None, str]) -> list[Re
     return [_hanging("seen" if at == 0 else "", _text(line)) for at, line in enumerate(lines)]
 
 
-def _more_findings(findings: list[Finding], first: int, summary: Summary) -> Iterator[RenderableType]:
+def _more_findings(findings: list[FindingEntry], first: int, summary: SummaryEntry) -> Iterator[RenderableType]:
     if not findings:
         return
     yield Text("")
@@ -304,7 +304,7 @@ def _more_findings(findings: list[Finding], first: int, summary: Summary) -> Ite
         yield Text(f"and {more} smaller {'finding' if more == 1 else 'findings'}", style="dim")
 
 
-def _short_notices(notices: list[Notice], untold: list[Finding]) -> Iterator[RenderableType]:
+def _short_notices(notices: list[NoticeEntry], untold: list[FindingEntry]) -> Iterator[RenderableType]:
     if untold or notices:
         yield Text("")
     for item in notices[:_NOTICES_SHORT]:

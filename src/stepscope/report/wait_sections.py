@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.document.waits import Copy, DeviceIdle, Gap, Idle, LaunchDelay, Sync
+from stepscope.document.waits import Copy, DeviceIdle, GapEntry, IdleEntry, LaunchDelayEntry, SyncEntry
 from stepscope.report import labels, phrases
 from stepscope.report.section import ABSENT, Section, text
 from stepscope.report.tables import Look, table
@@ -10,35 +10,35 @@ from stepscope.report.tables import Look, table
 _FIRST_OP = "before first op: from the last op of the step before to the first one of the step, on the device"
 
 
-def idle(found: Idle | None, steps: dict[int | None, str]) -> list[Section]:
+def idle(found: IdleEntry | None, steps: dict[int | None, str]) -> list[Section]:
     """Idle time per device, and the longest gaps."""
     if found is None:
         return []
 
-    def step(gap: Gap) -> str:
+    def step(gap: GapEntry) -> str:
         return steps.get(gap["step"], ABSENT) + ("+" if gap["crosses_step"] else "")
 
     crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in found["gaps"]) else ""
     look = Look(cells={"step": step, "parts": _mostly, "where": _held_in})
     return [
         table("Idle time", DeviceIdle, found["per_device"], _FIRST_OP),
-        table("Longest idle gaps", Gap, found["gaps"], crosses, look),
+        table("Longest idle gaps", GapEntry, found["gaps"], crosses, look),
     ]
 
 
-def _mostly(gap: Gap) -> str:
+def _mostly(gap: GapEntry) -> str:
     cause = max(gap["parts"], key=lambda name: gap["parts"][name], default=None)
     return labels.CATEGORIES[cause].words if cause else ABSENT
 
 
-def _held_in(gap: Gap) -> str:
+def _held_in(gap: GapEntry) -> str:
     return phrases.locator(gap["where"]) or gap["blocking"] or gap["launch"] or ABSENT
 
 
-def syncs(found: list[Sync]) -> Section:
+def syncs(found: list[SyncEntry]) -> Section:
     """Where the host waits for the device."""
     look = Look(cells={"op": lambda sync: text(sync["call"] if sync["op"] is None else sync["op"])})
-    return table("Waits of the host for the device (synchronisation), per step", Sync, found, look=look)
+    return table("Waits of the host for the device (synchronisation), per step", SyncEntry, found, look=look)
 
 
 def copies(found: list[Copy]) -> Section:
@@ -52,6 +52,6 @@ def copies(found: list[Copy]) -> Section:
     return table("Copies, per step", Copy, found, look=look)
 
 
-def launch_delay(delays: list[LaunchDelay]) -> Section:
+def launch_delay(delays: list[LaunchDelayEntry]) -> Section:
     """How long devices take to start what is launched."""
-    return table("From launch to start", LaunchDelay, delays)
+    return table("From launch to start", LaunchDelayEntry, delays)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.document.programs import Compilation, Counted, DutyCycle, LazyMetrics, Xla
+from stepscope.document.programs import CompilationEntry, CountedEntry, DutyCycleEntry, LazyMetricsEntry, Xla
 from stepscope.report.section import ABSENT, Section, number, rate
 from stepscope.report.tables import Look, inserted, table
 from stepscope.units import format_bytes, format_ns, format_share
@@ -23,35 +23,35 @@ def xla(found: Xla | None, steps: dict[int | None, str]) -> list[Section]:
     )
     compiled = Look(cells={"step": lambda entry: steps.get(entry["step"], ABSENT), "parameters": _shapes})
     return [
-        table("Compiled modules (XLA)", DutyCycle, found["duty_cycle"], note, Look(cells={"share": _duty})),
-        table("Compilations inside the profile", Compilation, found["compilations"], look=compiled),
+        table("Compiled modules (XLA)", DutyCycleEntry, found["duty_cycle"], note, Look(cells={"share": _duty})),
+        table("Compilations inside the profile", CompilationEntry, found["compilations"], look=compiled),
     ]
 
 
-def _duty(entry: DutyCycle) -> str:
+def _duty(entry: DutyCycleEntry) -> str:
     if entry["executions"] is None:
         return "not recorded"
     return "unused" if entry["share"] is None else format_share(entry["share"])
 
 
-def _shapes(entry: Compilation) -> str:
+def _shapes(entry: CompilationEntry) -> str:
     if entry["changed"] is not None:
         return str(entry["changed"])
     now = entry["parameters"] if entry["parameters"] is not None else "not recorded"
     return f"{now} (compiled again)" if entry["again"] else now
 
 
-def counters(found: LazyMetrics | None) -> Section:
+def counters(found: LazyMetricsEntry | None) -> Section:
     """What PyTorch/XLA counted of itself in the recorded window: what falls back, compiles or moves data first."""
     rows = [] if found is None else found["counted"]
     counted = sorted(rows, key=lambda one: (not one["tells"], one["name"].startswith("xla::")))
-    made = table("Counters of PyTorch/XLA", Counted, counted, look=Look(cells={"total": _sum}))
+    made = table("Counters of PyTorch/XLA", CountedEntry, counted, look=Look(cells={"total": _sum}))
     steps = None if found is None else found["steps"]
     per_step = [rate(None if steps is None else one["count"] / steps) for one in counted]
     return inserted(made, 2, number("per step"), per_step)
 
 
-def _sum(one: Counted) -> str:
+def _sum(one: CountedEntry) -> str:
     total = one["total"]
     if total is None or one["unit"] is None:
         return ABSENT

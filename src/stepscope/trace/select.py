@@ -24,7 +24,7 @@ CUT = "sliced"
 
 
 @record
-class Part:
+class TracePart:
     """What of a trace to keep."""
 
     keep: t.Bools
@@ -35,7 +35,7 @@ class Part:
     """Which memory events, counters and instants to keep, in ns from the trace's origin; None for all."""
 
 
-def by_time(trace: Trace, start_ns: int | None, end_ns: int | None) -> Part:
+def by_time(trace: Trace, start_ns: int | None, end_ns: int | None) -> TracePart:
     """Whatever overlaps ``[start_ns, end_ns)``, uncut; a launch keeps its device ops and a device op its launch.
 
     None is the profile's own start or end.
@@ -43,15 +43,15 @@ def by_time(trace: Trace, start_ns: int | None, end_ns: int | None) -> Part:
     start, end = bounds(trace, start_ns, end_ns)
     words = f"the time from {format_ns(start)} to {format_ns(end)}"
     end += end_ns is None  # so that a last event of no length is kept
-    return Part(with_partners(trace, overlapping(trace, start, end)), words, (start, end))
+    return TracePart(with_partners(trace, overlapping(trace, start, end)), words, (start, end))
 
 
-def by_duration(trace: Trace, min_dur_ns: int) -> Part:
+def by_duration(trace: Trace, min_dur_ns: int) -> TracePart:
     """Slices at least so long, steps and annotations of any length, and the launches of device ops so long."""
     slices, launches = trace.slices, trace.launches
     keep = (slices.dur_ns >= min_dur_ns) | among(slices.kind, _ALWAYS_KEPT)
     keep[launches.call[keep[launches.op]]] = True
-    return Part(keep, f"slices of {format_ns(min_dur_ns)} and longer")
+    return TracePart(keep, f"slices of {format_ns(min_dur_ns)} and longer")
 
 
 def overlapping(trace: Trace, start_ns: int, end_ns: int | t.I64) -> t.Bools:
@@ -73,7 +73,7 @@ def with_partners(trace: Trace, keep: t.Bools) -> t.Bools:
     return keep
 
 
-def select(trace: Trace, *parts: Part) -> Trace:
+def select(trace: Trace, *parts: TracePart) -> Trace:
     """What all the parts keep, as a valid trace: ids are renumbered and parents found anew among the kept slices.
 
     A row that belongs to a slice goes where its slice goes; an absent launch is null. Tracks and devices stay. That
@@ -166,5 +166,5 @@ def bounds(trace: Trace, start_ns: int | None, end_ns: int | None) -> tuple[int,
     return first if start_ns is None else start_ns, last if end_ns is None else end_ns
 
 
-def _words(parts: tuple[Part, ...]) -> str:
+def _words(parts: tuple[TracePart, ...]) -> str:
     return " and ".join(part.words for part in parts)

@@ -12,7 +12,7 @@ FACTORS = (0.5, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ChangedArgument:
     """The argument ``name`` with another number; steps then hold ``value / given`` times the samples."""
 
     name: str
@@ -33,7 +33,7 @@ class Argument:
         return (*words[: self.at], f"{self.before}{self.value}", *words[self.at + 1 :])
 
 
-def batch_sizes(words: Sequence[str], name: str) -> list[Argument]:
+def batch_sizes(words: Sequence[str], name: str) -> list[ChangedArgument]:
     """What is tried of the argument ``name`` of a command, ``--batch-size 32``, ``--batch-size=32`` or
     ``data.batch=32``. Raises UsageError where the command has no such number."""
     for at, word in enumerate(words):
@@ -47,7 +47,7 @@ def batch_sizes(words: Sequence[str], name: str) -> list[Argument]:
         if text.isdecimal() and int(text) > 0:
             given = int(text)
             sizes = sorted({size for factor in FACTORS if (size := int(given * factor)) > 0} - {given})
-            return [Argument(name, at, before, given, size) for size in sizes]
+            return [ChangedArgument(name, at, before, given, size) for size in sizes]
     raise UsageError(
         f"the command does not give {name} a number: name the batch size on it, as in: "
         f"stepscope try --batch-arg {name} train.py {name} 32"

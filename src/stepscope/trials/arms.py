@@ -10,9 +10,9 @@ from stepscope.capture.cures import CURES, parsed
 from stepscope.capture.cures.cure import Cure
 from stepscope.capture.cures.workers import WORKERS
 from stepscope.errors import UsageError
-from stepscope.trials.arguments import Argument
+from stepscope.trials.arguments import ChangedArgument
 from stepscope.trials.interval import Measured, measured
-from stepscope.trials.process import Ran
+from stepscope.trials.process import TrialRun
 
 
 @dataclass(slots=True)
@@ -22,11 +22,11 @@ class Arm:
     specs: tuple[str, ...]
     answers: tuple[dict[str, Any], ...] = ()
     """The findings of the baseline that call for it."""
-    runs: list[tuple[int, Ran]] = field(default_factory=list)
+    runs: list[tuple[int, TrialRun]] = field(default_factory=list)
     out: str | None = None
     """Why it is no longer tried."""
     failed: bool = False
-    argument: Argument | None = None
+    argument: ChangedArgument | None = None
     """What the command says otherwise, of a trial of the batch size: its times are for as many samples as were given.
     """
 

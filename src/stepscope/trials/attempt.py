@@ -16,8 +16,8 @@ from stepscope.trials.arguments import batch_sizes
 from stepscope.trials.arms import Arm, chosen, named
 from stepscope.trials.baseline import Baseline, recorded
 from stepscope.trials.kept import Kept
-from stepscope.trials.process import Command, Ran
-from stepscope.trials.schedule import Schedule, best_of_groups
+from stepscope.trials.process import Command, TrialRun
+from stepscope.trials.schedule import TrialSchedule, best_of_groups
 from stepscope.units import format_ns
 
 FEWEST_STEPS, MOST_STEPS = 20, 200
@@ -31,7 +31,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrialRequest:
     """What the user wants."""
 
     command: tuple[str, ...]
@@ -54,7 +54,7 @@ class Asked:
     say: Callable[[str], None] = field(default=lambda _: None)
 
 
-def attempt(asked: Asked) -> tuple[dict[str, Any], patch.Patch]:
+def attempt(asked: TrialRequest) -> tuple[dict[str, Any], patch.Patch]:
     """Try, and tell: the document ``stepscope.try/1`` and the change that has the same effect as what helped.
 
     Ctrl-C while trials run ends them, and what is known is told. Raises StepscopeError where nothing can be tried.
@@ -73,7 +73,7 @@ def attempt(asked: Asked) -> tuple[dict[str, Any], patch.Patch]:
     else:
         arms = [] if sizes else chosen(base.document, base.cores, of_keras=base.of_keras)
     arms += [Arm((), argument=size) for size in sizes]
-    schedule = Schedule(Arm(()), _Starting(asked, job, base, kept), until)
+    schedule = TrialSchedule(Arm(()), _Starting(asked, job, base, kept), until)
     together: Arm | None = None
     try:
         schedule.compare(arms)
@@ -104,7 +104,7 @@ def _saving(arm: Arm, baseline: Arm) -> float:
     return found.saving_ns if found is not None else 0.0
 
 
-def _check_files(base: Baseline, asked: Asked) -> None:
+def _check_files(base: Baseline, asked: TrialRequest) -> None:
     """Raises UsageError where every trial would write again what the job wrote while it was recorded."""
     covered = tuple(path.absolute() for path in asked.kept)
     files = [name for name in base.ran.files if not any(Path(name).is_relative_to(path) for path in covered)]
@@ -120,14 +120,14 @@ def _check_files(base: Baseline, asked: Asked) -> None:
 class _Starting:
     """Starts an arm's job with its cures."""
 
-    def __init__(self, asked: Asked, job: Command, base: Baseline, kept: Kept | None) -> None:
+    def __init__(self, asked: TrialRequest, job: Command, base: Baseline, kept: Kept | None) -> None:
         self._asked, self._job, self._kept = asked, job, kept
         self._steps = asked.steps or _steps(base.step_ns)
         self._skip = max(_SKIP, base.first_step)
         self._limit_s = _LONGER * base.ran.wall_s + _START_S
         self._number = 0
 
-    def __call__(self, arm: Arm) -> Ran:
+    def __call__(self, arm: Arm) -> TrialRun:
         self._number += 1
         name = f"{self._number:03}-{arm.name.replace('=', '-')[:100]}"
         asked = self._asked

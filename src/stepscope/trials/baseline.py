@@ -17,7 +17,7 @@ from stepscope.formats.find import joined
 from stepscope.inputs.source import Source
 from stepscope.jobs import Job
 from stepscope.pipeline import Profile
-from stepscope.trials.process import Command, Ran
+from stepscope.trials.process import Command, TrialRun
 
 NAME = "recorded"
 _LONGEST_S = 1800.0
@@ -28,7 +28,7 @@ _LONGEST_S = 1800.0
 class Baseline:
     """What is known of the job before anything is tried."""
 
-    ran: Ran
+    ran: TrialRun
     document: dict[str, Any]
     """The diagnosis, ``stepscope.report/1``."""
     first: Recording
@@ -72,7 +72,7 @@ def recorded(job: Command, budget_s: float) -> Baseline:
     return Baseline(ran, opened(with_profiles).document(), with_profiles[0])
 
 
-def _why_none(ran: Ran) -> str:
+def _why_none(ran: TrialRun) -> str:
     if ran.late:
         return "the job's steps were not recorded within the time given (--budget)"
     told = [each.facts.get("no_profile") for each in ran.recordings]

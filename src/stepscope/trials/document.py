@@ -12,8 +12,8 @@ from stepscope.trials import patch, values
 from stepscope.trials.arms import Arm
 from stepscope.trials.baseline import Baseline
 from stepscope.trials.interval import Measured
-from stepscope.trials.process import Ran
-from stepscope.trials.schedule import Schedule
+from stepscope.trials.process import TrialRun
+from stepscope.trials.schedule import TrialSchedule
 
 SCHEMA = "stepscope.try/1"
 
@@ -21,7 +21,7 @@ SCHEMA = "stepscope.try/1"
 def make(
     command: Sequence[str],
     base: Baseline,
-    schedule: Schedule,
+    schedule: TrialSchedule,
     arms: Sequence[Arm],
     together: Arm | None,
     helped: Sequence[Arm],
@@ -135,7 +135,7 @@ def _without_cure(findings: Sequence[dict[str, Any]], arms: Sequence[Arm]) -> li
     return [{"finding": each["id"], "title": each["title"]} for each in findings if each["id"] not in answered]
 
 
-def _most(runs: Sequence[Ran], kind: str) -> int | None:
+def _most(runs: Sequence[TrialRun], kind: str) -> int | None:
     return max((size for ran in runs if (size := ran.memory(kind)) is not None), default=None)
 
 

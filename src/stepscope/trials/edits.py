@@ -13,7 +13,7 @@ from stepscope.capture.cures.cure import After, AfterImport, Around, Decorator, 
 _Change = Callable[[Any], Any]
 
 
-class Source:
+class EditedSource:
     """A file's text and what is to become of it."""
 
     def __init__(self, text: str) -> None:

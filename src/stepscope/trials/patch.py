@@ -17,7 +17,7 @@ from stepscope.capture.cures.cure import AfterImport, ByHand, Cure, Edit, First,
 from stepscope.trials import wording
 
 if TYPE_CHECKING:
-    from stepscope.trials.edits import Source
+    from stepscope.trials.edits import EditedSource
 
 LARGEST_SOURCE = 4 << 20
 
@@ -87,9 +87,9 @@ class _Sources:
     """The files that are changed, each read once."""
 
     def __init__(self) -> None:
-        self._read: dict[Path, Source | str] = {}
+        self._read: dict[Path, EditedSource | str] = {}
 
-    def of(self, path: Path) -> Source | str:
+    def of(self, path: Path) -> EditedSource | str:
         """A file's source; why there is none."""
         if path not in self._read:
             self._read[path] = _source(path)
@@ -102,9 +102,9 @@ class _Sources:
         return {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
 
 
-def _source(path: Path) -> Source | str:
+def _source(path: Path) -> EditedSource | str:
     try:
-        from stepscope.trials.edits import Source
+        from stepscope.trials.edits import EditedSource
     except ModuleNotFoundError as error:
         if error.name != "libcst":
             raise
@@ -113,7 +113,7 @@ def _source(path: Path) -> Source | str:
         if path.stat().st_size > LARGEST_SOURCE:
             return f"{path} is too large to be changed"
         with path.open(encoding="utf-8", newline="") as file:
-            return Source(file.read())
+            return EditedSource(file.read())
     except OSError as error:
         return f"{path}: {error.strerror}"
     except ValueError as error:  # Not UTF-8, or of a Python that LibCST does not know.

@@ -15,7 +15,7 @@ from typing import Any
 
 from stepscope.capture import launch
 from stepscope.capture.options import Options
-from stepscope.capture.phases import Phase
+from stepscope.capture.phases import RecordingPhase
 from stepscope.capture.results import Recording, recordings
 
 _EVERY_S = 0.1
@@ -26,7 +26,7 @@ _LOG_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TrialRun:
     """What one start of the job left."""
 
     recordings: tuple[Recording, ...]
@@ -99,7 +99,7 @@ class Command:
     folder: Path
     """Logs and notes of each start lie below it."""
 
-    def start(self, name: str, options: Options, more: Mapping[str, str], limit_s: float) -> Ran:
+    def start(self, name: str, options: Options, more: Mapping[str, str], limit_s: float) -> TrialRun:
         """Run it until all of its processes that make steps have noted theirs, it ends, or ``limit_s`` is over.
 
         Its streams go to files, its input is empty. Raises OSError where it cannot be started.
@@ -119,7 +119,7 @@ class Command:
             finally:
                 _end(process)
         found = tuple(each for each in recordings(folder, since) if each.steps)
-        return Ran(found, status, time.monotonic() - began, _last_words(folder / "stderr.txt"), late)
+        return TrialRun(found, status, time.monotonic() - began, _last_words(folder / "stderr.txt"), late)
 
 
 def _wait(process: subprocess.Popen[bytes], is_over: Callable[[], bool], until: float) -> bool:
@@ -139,7 +139,7 @@ def _all_noted(found: Sequence[Recording]) -> bool:
 
 
 def _is_over(each: Recording) -> bool:
-    return each.facts.get("phase") in (Phase.DONE.value, Phase.LISTENING.value)
+    return each.facts.get("phase") in (RecordingPhase.DONE.value, RecordingPhase.LISTENING.value)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 
 from stepscope.trials.arms import Arm
 from stepscope.trials.interval import LOOKS, measured
-from stepscope.trials.process import Ran
+from stepscope.trials.process import TrialRun
 
 MOST_ARMS = 4
 """Arms of a block: where time is short the first are told, and no block lasts so long that drift is not even."""
 
-Start = Callable[[Arm], Ran]
+Start = Callable[[Arm], TrialRun]
 Told = Callable[[str], None]
 
 
 @dataclass
-class Schedule:
+class TrialSchedule:
     """Runs arms, and keeps their runs with them."""
 
     baseline: Arm
@@ -94,11 +94,11 @@ def _too_large(arm: Arm, active: Sequence[Arm]) -> str | None:
     return f"{failed[0].name} fails already" if failed else None
 
 
-def _failed(ran: Ran) -> bool:
+def _failed(ran: TrialRun) -> bool:
     return ran.step_ns is None
 
 
-def _why_out(arm: Arm, ran: Ran) -> str | None:
+def _why_out(arm: Arm, ran: TrialRun) -> str | None:
     """Why a run says that an arm need not be tried again."""
     put_in = [spec for spec, (cure, _) in zip(arm.specs, arm.cures, strict=True) if cure.into is not None]
     for what in map(ran.cure, put_in):

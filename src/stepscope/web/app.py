@@ -24,7 +24,7 @@ from stepscope.errors import StepscopeError, UsageError
 from stepscope.record import record
 from stepscope.report.phrases import Document
 from stepscope.web.asked import answered, tables
-from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, html_file, json_text, page, script, styles
+from stepscope.web.assemble import PAGE, WORKER, ShownRun, comparison_data, html_file, json_text, page, script, styles
 from stepscope.web.captures import Captures
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ Arguments = Callable[[Sequence[int]], list[dict[str, Any]]]
 class Opened:
     """A profile's pages, what its file says of slices beyond its tables, and what it is compared by."""
 
-    run: Run
+    run: ShownRun
     arguments: Arguments
     side: Callable[[], Side] | None = None
     query: Callable[[str], pl.DataFrame] | None = None
     """The rows of a SELECT over its tables, within the bounds of ``stepscope.sql``."""
 
 
-class Reading:
+class ReadingProgress:
     """How far a profile is read, for the page that waits for it; ``also`` is told too."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Entry:
 
     title: str
     read: Callable[[], Opened]
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadingProgress = field(default_factory=ReadingProgress)
     _opened: Opened | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -27,7 +27,7 @@ _SLOT = re.compile(r"[ \t]*<!-- (?P<name>[a-z]+) -->\n")
 
 
 @record
-class Run:
+class ShownRun:
     """A diagnosed profile as pages show it; without a pack there is no trace to look at, and ``no_pack`` says why. The
     pack of a job is what joins its ranks' traces (:mod:`stepscope.web.links`)."""
 
@@ -52,7 +52,7 @@ class Run:
         }
 
 
-def html_file(runs: Sequence[Run], comparison: Document | None = None) -> str:
+def html_file(runs: Sequence[ShownRun], comparison: Document | None = None) -> str:
     """One page that holds everything it shows: runs, and what a comparison of two of them says."""
     code, style = script(PAGE), styles()
     policy = (
@@ -103,13 +103,13 @@ def comparison_data(document: Document) -> dict[str, Any]:
     return {"document": document, "words": words_of_comparison(document)}
 
 
-def _data(runs: Sequence[Run]) -> Iterator[str]:
+def _data(runs: Sequence[ShownRun]) -> Iterator[str]:
     for run in runs:
         yield f'<script type="application/json" class="run">{json_text(run.data())}</script>\n'
     yield f'<script type="text/plain" id="worker">{script(WORKER)}</script>\n'
 
 
-def _packs(runs: Sequence[Run]) -> Iterator[str]:
+def _packs(runs: Sequence[ShownRun]) -> Iterator[str]:
     for at, run in enumerate(runs):
         for start in range(0, len(run.pack or b""), _CHUNK_BYTES):
             chunk = base64.b64encode((run.pack or b"")[start : start + _CHUNK_BYTES]).decode("ascii")

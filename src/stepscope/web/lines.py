@@ -44,7 +44,7 @@ _HOLDS_WORDS = {
 
 
 @dataclass(slots=True)
-class Texts:
+class TraceTexts:
     """The trace's strings and those added to them."""
 
     strings: list[str]
@@ -84,7 +84,7 @@ class Line:
     """Number of the gap, -1 for its parts (``idle`` lines)."""
 
 
-def lines(facts: Facts, texts: Texts) -> list[Line]:
+def lines(facts: Facts, texts: TraceTexts) -> list[Line]:
     """All lines in natural order: devices with their steps, phases, annotations, scopes, idle time and streams, then
     the host's steps, annotations and threads."""
     trace = facts.trace
@@ -124,7 +124,7 @@ class _Own:
     """The profile's own tracks."""
 
     facts: Facts
-    texts: Texts
+    texts: TraceTexts
     category: U8
     starts: I64
 
@@ -194,7 +194,7 @@ def _holds(category: U8, dur: I64) -> str | None:
     return ", ".join(word for word in found if word) or None
 
 
-def _made(texts: Texts, words: list[str], kind: int, category: U8 | None = None) -> tuple[I32, U8, U8, I32]:
+def _made(texts: TraceTexts, words: list[str], kind: int, category: U8 | None = None) -> tuple[I32, U8, U8, I32]:
     """The columns that added slices share: texts, kinds, categories, rows."""
     size = len(words)
     return (
@@ -213,7 +213,7 @@ def step_name(facts: Facts, step: int | None, phase: str) -> str:
     return f"step {step if number is None else number}"
 
 
-def _windows(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
+def _windows(facts: Facts, texts: TraceTexts, account: Account, group: str) -> Line:
     rows = account.rows
     words = [step_name(facts, *pair) for pair in zip(rows.steps, rows.phases, strict=True)]
     text, kind, category, none = _made(texts, words, WINDOW)
@@ -223,7 +223,7 @@ def _windows(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
     )  # fmt: skip
 
 
-def _host_windows(facts: Facts, texts: Texts, group: str) -> Line:
+def _host_windows(facts: Facts, texts: TraceTexts, group: str) -> Line:
     markers = facts.markers
     text, kind, category, none = _made(texts, [step_name(facts, k, "step") for k in range(len(markers))], WINDOW)
     return Line(
@@ -245,7 +245,7 @@ def _runs(code: I32, start: I64, end: I64) -> tuple[I32, I64, I64]:
     return code[first][kept], begin[kept], until[kept]
 
 
-def _critical(facts: Facts, texts: Texts) -> list[Line]:
+def _critical(facts: Facts, texts: TraceTexts) -> list[Line]:
     """What sets the step time, over devices and host."""
     path = critical_path(facts)
     if isinstance(path, str):
@@ -262,7 +262,7 @@ def _critical(facts: Facts, texts: Texts) -> list[Line]:
     ]  # fmt: skip
 
 
-def _phases(facts: Facts, texts: Texts, activity: DeviceActivity, group: str) -> Line:
+def _phases(facts: Facts, texts: TraceTexts, activity: DeviceActivity, group: str) -> Line:
     phases = device_phases(facts.trace, activity, said_of_slices(facts)).astype(np.int32)
     told = phases != phase_code(Phase.UNKNOWN)
     told &= phases != phase_code(Phase.COMMUNICATION)
@@ -274,7 +274,7 @@ def _phases(facts: Facts, texts: Texts, activity: DeviceActivity, group: str) ->
     )  # fmt: skip
 
 
-def _annotations(texts: Texts, activity: DeviceActivity, ranges: Ranges, group: str) -> list[Line]:
+def _annotations(texts: TraceTexts, activity: DeviceActivity, ranges: Ranges, group: str) -> list[Line]:
     """What was launched in the program's annotations, outermost first."""
     owner = ranges.of_calls(activity.call)
     rows = np.flatnonzero((owner >= 0) | (activity.category == Category.COMPUTE.code))
@@ -291,7 +291,7 @@ def _annotations(texts: Texts, activity: DeviceActivity, ranges: Ranges, group: 
     return [_nested(texts, parts, ("annotations", "annotations"), ANNOTATED, (group, activity.device))]
 
 
-def _host_annotations(texts: Texts, ranges: Ranges, group: str) -> Line:
+def _host_annotations(texts: TraceTexts, ranges: Ranges, group: str) -> Line:
     """The annotations of the main thread."""
     mine = np.flatnonzero(ranges.trace.slices.track[ranges.slice] == ranges.host.main)
     words = np.array([texts.code(name) for name in ranges.names], np.int32)
@@ -299,7 +299,7 @@ def _host_annotations(texts: Texts, ranges: Ranges, group: str) -> Line:
     return _nested(texts, [part], ("annotations", "annotations"), ANNOTATED, (group, None))
 
 
-def _scopes(texts: Texts, activity: DeviceActivity, paths: Paths | None, group: str) -> list[Line]:
+def _scopes(texts: TraceTexts, activity: DeviceActivity, paths: Paths | None, group: str) -> list[Line]:
     """Modules or name scopes of what computes, outermost first."""
     computes = np.flatnonzero(activity.category == Category.COMPUTE.code)
     if paths is None or not paths.names or not computes.size:
@@ -322,7 +322,7 @@ def _scopes(texts: Texts, activity: DeviceActivity, paths: Paths | None, group: 
 
 
 def _nested(
-    texts: Texts,
+    texts: TraceTexts,
     parts: list[tuple[I32, I64, I64]],
     called: tuple[str, str],
     kind_: int,
@@ -340,7 +340,7 @@ def _nested(
     )  # fmt: skip
 
 
-def _idle(texts: Texts, activity: DeviceActivity, account: Account, group: str) -> Line:
+def _idle(texts: TraceTexts, activity: DeviceActivity, account: Account, group: str) -> Line:
     """Every gap under its largest cause and, where it has several, their parts inside it; between gaps the work that
     was not recorded.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stepscope.replacing import write_text
 from stepscope.units import format_bytes
-from stepscope.web.assemble import Run, html_file
+from stepscope.web.assemble import ShownRun, html_file
 from stepscope.web.limits import NOTEBOOK_PACK_BYTES
 
 HEIGHT = 760
@@ -21,7 +21,7 @@ HEIGHT = 760
 _TOO_LARGE = "The trace ({size}) is too large to be kept inside a notebook."
 
 
-def frame(run: Run, height: int = HEIGHT) -> str:
+def frame(run: ShownRun, height: int = HEIGHT) -> str:
     """A frame that holds the pages: it needs no address, so it works behind any prefix and in a saved notebook.
 
     The frame may run its scripts and nothing else: it cannot reach the notebook. A trace too large to be kept in a
@@ -37,7 +37,7 @@ def frame(run: Run, height: int = HEIGHT) -> str:
     )
 
 
-def show(run: Run, height: int = HEIGHT) -> Path | None:
+def show(run: ShownRun, height: int = HEIGHT) -> Path | None:
     """Show the pages: below the cell in a notebook; else in a browser, from the file whose path is returned."""
     display = _display()
     if display is not None:

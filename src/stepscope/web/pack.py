@@ -26,7 +26,7 @@ from stepscope.web.bounded import bounded_lines
 from stepscope.web.columns import Sections
 from stepscope.web.details import add_details, bounded
 from stepscope.web.limits import VIEW_SLICES
-from stepscope.web.lines import KINDS, NO_CATEGORY, Line, Texts, lines, step_name, track_label
+from stepscope.web.lines import KINDS, NO_CATEGORY, Line, TraceTexts, lines, step_name, track_label
 
 VERSION = 1
 LAUNCH = len(FlowKind)
@@ -57,7 +57,7 @@ class Packable(Protocol):
 def pack(profile: Packable) -> bytes:
     """The pack of a profile, as ``static/trace/pack.js`` reads it."""
     trace, facts = profile.trace, profile.facts
-    sections, texts = Sections(), Texts(list(trace.strings))
+    sections, texts = Sections(), TraceTexts(list(trace.strings))
     drawn = lines(facts, texts)
     steps, until = _steps(facts), None
     bound = bounded_lines(drawn, steps, VIEW_SLICES)
@@ -137,7 +137,7 @@ class _Order:
         return place
 
 
-def _slices(sections: Sections, order: _Order, texts: Texts) -> list[dict[str, Any]]:
+def _slices(sections: Sections, order: _Order, texts: TraceTexts) -> list[dict[str, Any]]:
     """Add the slices' columns and the names; the tracks, each with the number of slices of its lanes."""
     size = order.start.size
     first = np.flatnonzero(np.append(True, (order.line[1:] != order.line[:-1]) | (order.lane[1:] != order.lane[:-1])))

@@ -9,13 +9,13 @@ from stepscope.capture.cures import CURES
 from stepscope.report.phrases import Document
 
 if TYPE_CHECKING:
-    from stepscope.document.findings import Finding
+    from stepscope.document.findings import FindingEntry
 
 _MODULES = {"PyTorch": "torch"}
 """What a report calls a framework -> the module that cures are put into."""
 
 
-def proof(finding: Finding, document: Document, command: list[str] | None) -> str | None:
+def proof(finding: FindingEntry, document: Document, command: list[str] | None) -> str | None:
     """``stepscope try`` with the cures that answer the finding; None where there is none for this framework.
 
     ``command`` is how the job was started, where that was recorded.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FULL = b"HTTP/1.0 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 
 
-class Server(socketserver.ThreadingMixIn, WSGIServer):
+class PageServer(socketserver.ThreadingMixIn, WSGIServer):
     """Answers on the loopback device; a thread per request."""
 
     daemon_threads = True
@@ -71,7 +71,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
 
 
 class _Handler(WSGIRequestHandler):
-    server: Server
+    server: PageServer
 
     def setup(self) -> None:
         super().setup()

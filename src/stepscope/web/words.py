@@ -19,7 +19,7 @@ from stepscope.web.proof import proof
 from stepscope.web.sources import source_of
 
 if TYPE_CHECKING:
-    from stepscope.document.findings import Finding
+    from stepscope.document.findings import FindingEntry
 
 _DEVICE: Remedies = {
     PYTORCH: "Record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]` on a machine with a GPU.",
@@ -108,7 +108,7 @@ def _tile(headline: phrases.Headline) -> tuple[str, str, str]:
     return headline.name, headline.value, headline.rest
 
 
-def _finding(finding: Finding, document: Document, command: list[str] | None) -> dict[str, Any]:
+def _finding(finding: FindingEntry, document: Document, command: list[str] | None) -> dict[str, Any]:
     first = next(iter(finding["where"]), None)
     return {
         "saving": phrases.saving(finding, document["summary"]),

@@ -24,7 +24,7 @@ from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, U8, Kind, Rows
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import alone
-from stepscope.whatif.graph import NONE, Graph, Instant, Ops
+from stepscope.whatif.graph import NONE, Graph, Instant, ReplayedOps
 from stepscope.whatif.predictor import predictor
 
 _RUN, _ARRIVAL, _HANDOVER, _RESIDUAL, _CALLED, _HOST, _RETURN, _CALL = range(8)
@@ -92,7 +92,7 @@ def _walked(facts: Facts, graph: Graph, begin: I64, end: I64) -> _Links:
     return _Links(*columns)
 
 
-def _bindings(ops: Ops, before: I64) -> tuple[I64, U8]:
+def _bindings(ops: ReplayedOps, before: I64) -> tuple[I64, U8]:
     """Per op, the op it waited for last and by what it was bound: of what the replay lets it wait for the latest."""
     never = np.iinfo(np.int64).min // 4
     known = ops.call >= 0
@@ -285,7 +285,7 @@ class _Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CriticalGroup:
     """Elements of one name and category."""
 
     name: int
@@ -295,7 +295,7 @@ class Group:
     rows: Rows
 
 
-def grouped(facts: Facts, path: CriticalPath) -> list[Group]:
+def grouped(facts: Facts, path: CriticalPath) -> list[CriticalGroup]:
     """The elements by name and category, those that take most first."""
     names = np.where(path.slice >= 0, facts.trace.slices.name[path.slice], NONE).astype(np.int64)
     keys = (names << 8) | path.category
@@ -305,7 +305,7 @@ def grouped(facts: Facts, path: CriticalPath) -> list[Group]:
     by_group = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=found.size))[:-1])
     order = np.lexsort((found, -total)).tolist()
     return [
-        Group(int(found[k]) >> 8, CATEGORIES[int(found[k]) & 255], int(total[k]), by_group[k]) for k in order
+        CriticalGroup(int(found[k]) >> 8, CATEGORIES[int(found[k]) & 255], int(total[k]), by_group[k]) for k in order
     ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ class Instant(IntEnum):
 
 
 @record
-class Ops:
+class ReplayedOps:
     """Device ops of all devices, one device after another as in ``Facts.activities``; one value per op."""
 
     stream: I32
@@ -69,7 +69,7 @@ class Ops:
 
 
 @record
-class Waits:
+class ReplayedWaits:
     """Host waits for the device, one value per wait."""
 
     slice: I32
@@ -101,8 +101,8 @@ class Graph:
     """Host tracks of each line, the main one first."""
     calls: I32
     """Slices of the calls that launched something, ascending."""
-    ops: Ops
-    waits: Waits
+    ops: ReplayedOps
+    waits: ReplayedWaits
 
 
 def dependency_graph(facts: Facts) -> Graph:
@@ -116,7 +116,7 @@ def dependency_graph(facts: Facts) -> Graph:
     return _records(facts, ops, waits, calls, lines, tracks)
 
 
-def _ops(facts: Facts, calls: I32) -> Ops:
+def _ops(facts: Facts, calls: I32) -> ReplayedOps:
     activities = facts.activities
     start, end, launch = (np.concatenate([getattr(a, part) for a in activities]) for part in ("start", "end", "launch"))
     call = np.concatenate([np.where(a.launched, np.searchsorted(calls, a.call), NONE) for a in activities])
@@ -153,7 +153,9 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     late = np.where((late > LATENCY_CAP_NS) & ~alone, late, 0)
     called = np.minimum(called, late)
     floor = np.where(alone, start, opened)
-    return Ops(stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, late - called, called, floor)
+    return ReplayedOps(
+        stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, late - called, called, floor
+    )
 
 
 def _arrived(facts: Facts) -> Bools:
@@ -282,7 +284,7 @@ def _line_of(facts: Facts, tracks: tuple[tuple[int, ...], ...]) -> I32:
     return found
 
 
-def _waits(facts: Facts, ops: Ops, calls: I32, lines: I32) -> Waits:
+def _waits(facts: Facts, ops: ReplayedOps, calls: I32, lines: I32) -> ReplayedWaits:
     """Each host wait with the op it waited for: that of its own call, else the last to end before it returned."""
     trace, waits = facts.trace, facts.host.waits
     launch = np.where(ops.call >= 0, trace.slices.start_ns[calls[ops.call]], LONG_AGO)
@@ -309,7 +311,7 @@ def _waits(facts: Facts, ops: Ops, calls: I32, lines: I32) -> Waits:
     idle[size : size + queued.size] = usual
     own = np.where(blocked, np.minimum(idle, duration), duration)
     slices = np.where(_lasts(facts, callers, size), -1, callers).astype(np.int32)
-    return Waits(slices, start, end, line, own, back, np.where(op >= 0, op, NONE).astype(np.int32), for_start)
+    return ReplayedWaits(slices, start, end, line, own, back, np.where(op >= 0, op, NONE).astype(np.int32), for_start)
 
 
 def _queue_waits(facts: Facts) -> tuple[I32, I64]:
@@ -331,7 +333,7 @@ def _lasts(facts: Facts, callers: I32, waits: int) -> Bools:
     return lasts
 
 
-def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -> iv.Intervals:
+def _silent_waits(facts: Facts, ops: ReplayedOps, calls: I32, launch: I64, lines: I32) -> iv.Intervals:
     """Stretches in which nothing of the main line is recorded and which end right when its device work is done: it
     waited in something the profile does not show."""
     slices = facts.trace.slices
@@ -353,7 +355,7 @@ def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -
     return start[chosen], end[chosen]
 
 
-def _own_ops(facts: Facts, ops: Ops, calls: I32, slices: I32) -> tuple[I64, Bools]:
+def _own_ops(facts: Facts, ops: ReplayedOps, calls: I32, slices: I32) -> tuple[I64, Bools]:
     """Per wait, the op that its own call launched, and whether that op's start is what is waited for."""
     device_ops = facts.trace.device_ops
     rows = np.concatenate([a.row for a in facts.activities])
@@ -389,7 +391,7 @@ def _last_launched(by_end: I64, end: I64, launch: I64, begun: I64, done: I64) ->
 
 
 def _records(
-    facts: Facts, ops: Ops, waits: Waits, calls: I32, lines: I32, tracks: tuple[tuple[int, ...], ...]
+    facts: Facts, ops: ReplayedOps, waits: ReplayedWaits, calls: I32, lines: I32, tracks: tuple[tuple[int, ...], ...]
 ) -> Graph:
     slices, marks = facts.trace.slices, facts.markers.instants
     # The first op of a call says when it was launched. A device clock may run ahead of the host's.

@@ -14,7 +14,7 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.shared import shared
 from stepscope.units import format_share
 from stepscope.whatif.change import Change
-from stepscope.whatif.graph import Graph, Ops, dependency_graph
+from stepscope.whatif.graph import Graph, ReplayedOps, dependency_graph
 from stepscope.whatif.limits import MATCHED_LAUNCHES_SHARE, REPLAY_ERROR, REPLAY_RESIDUAL_SHARE
 from stepscope.whatif.recording import Overhead, overhead, told_step_ns
 from stepscope.whatif.replay import replay
@@ -109,7 +109,7 @@ def _mean(facts: Facts, graph: Graph, change: Change) -> float:
     return float(replay(facts, graph, change)[list(facts.used)].mean())
 
 
-def _residual_share(facts: Facts, ops: Ops) -> float:
+def _residual_share(facts: Facts, ops: ReplayedOps) -> float:
     """Residual delays that lie in idle time of the used steps, over all devices that hold steps."""
     kept = total = at = 0
     for activity, account in facts.devices:

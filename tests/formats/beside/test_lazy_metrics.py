@@ -10,7 +10,7 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.formats import saved
-from stepscope.formats.beside.lazy_metrics import Reading, parsed
+from stepscope.formats.beside.lazy_metrics import MetricReading, parsed
 from stepscope.trace.trace import Trace
 from tests.analysis.test_xla import lazy_loop
 from tests.kit.lazy_reports import AFTER, BEFORE, STEPS
@@ -19,9 +19,9 @@ from tests.kit.xla import build
 
 def test_a_true_report_is_read() -> None:
     found = parsed(AFTER)
-    assert found["CompileTime"] == Reading(11, 2_739_832_684.0, "ns")
-    assert found["OutboundData"] == Reading(43, 142.79 * 1024, "bytes")
-    assert found["InputOutputAliasCount"] == Reading(11, 2.0, None)
+    assert found["CompileTime"] == MetricReading(11, 2_739_832_684.0, "ns")
+    assert found["OutboundData"] == MetricReading(43, 142.79 * 1024, "bytes")
+    assert found["InputOutputAliasCount"] == MetricReading(11, 2.0, None)
     assert found["aten::nonzero"].times == 6
     assert math.isnan(found["aten::nonzero"].total)
     assert len(found) == AFTER.count("Metric:") + AFTER.count("Counter:")
@@ -39,7 +39,7 @@ def test_a_true_report_is_read() -> None:
     ],
 )  # fmt: skip
 def test_times_of_every_length(written: str, ns: int) -> None:
-    assert parsed(f"Metric: A\n  TotalSamples: 2\n  Accumulator: {written}")["A"] == Reading(2, ns, "ns")
+    assert parsed(f"Metric: A\n  TotalSamples: 2\n  Accumulator: {written}")["A"] == MetricReading(2, ns, "ns")
 
 
 def test_what_is_no_report_holds_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from stepscope.formats.chrome.scan.damage import Tally
 from stepscope.formats.chrome.scan.merge import merge
 from stepscope.formats.chrome.scan.roads import TolerantRoad
-from stepscope.formats.chrome.scan.rows import Part
+from stepscope.formats.chrome.scan.rows import RowsPart
 from stepscope.formats.chrome.scan.window import window_of
 
 
@@ -20,10 +20,10 @@ def event(name: str, tid: int, text: str) -> dict[str, Any]:
 EVENTS = [event("first", 7, "a"), event("second", 8, "b"), event("third", 9, "c"), event("second", 7, "c")]
 
 
-def parts(threads: str) -> deque[Part]:
+def parts(threads: str) -> deque[RowsPart]:
     """An event a part; ``threads`` says which thread reads each, and they read from the last to the first."""
     roads = {thread: TolerantRoad() for thread in threads}
-    made: deque[Part] = deque()
+    made: deque[RowsPart] = deque()
     for place in reversed(range(len(EVENTS))):
         road = roads[threads[place]]
         road.advance(window_of(json.dumps(EVENTS[place]).encode() + b"]", 1000 * place, True), 0, 1 << 62, False)

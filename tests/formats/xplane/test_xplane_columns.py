@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stepscope.formats.xplane import grouping, wire
-from stepscope.formats.xplane.moments import OnLines, Stretches, around_or_of_task, first_from, outermost_around
-from stepscope.formats.xplane.space import Events
+from stepscope.formats.xplane.moments import EventStretches, OnLines, around_or_of_task, first_from, outermost_around
+from stepscope.formats.xplane.space import SpaceEvents
 
 DRAWS = range(60)
 
@@ -59,11 +59,11 @@ def test_values_of_rows_in_any_order(seed):
 def test_moments_on_lines(seed):
     draw = np.random.default_rng(seed)
     line, start, dur = draw.integers(0, 4, 80).astype(np.int32), draw.integers(0, 40, 80), draw.integers(0, 9, 80)
-    events = Events(np.arange(80), line, line, start, dur, np.zeros(80, np.uint8))
+    events = SpaceEvents(np.arange(80), line, line, start, dur, np.zeros(80, np.uint8))
     rows, begins = np.flatnonzero(draw.random(80) < 0.3), np.flatnonzero(draw.random(80) < 0.3)
     calls, tasks = (OnLines.of(chosen, line, start) for chosen in (rows, begins))
-    calls = Stretches(calls, (start + dur)[calls.rows], calls.rows)
-    tasks = Stretches(tasks, tasks.start + 5, tasks.rows)
+    calls = EventStretches(calls, (start + dur)[calls.rows], calls.rows)
+    tasks = EventStretches(tasks, tasks.start + 5, tasks.rows)
     around = outermost_around(calls, line, start, start + 2)
     found = around_or_of_task(calls, tasks, np.arange(80), events)
     from_here = first_from(rows, np.arange(80), line, start)

@@ -20,7 +20,7 @@ Formula = Callable[[OpCall], Cost | None]
 
 
 @record
-class Layout:
+class AttentionLayout:
     """Where an op's arguments stand. ``heads`` and ``sequence`` are the dimensions of q, k and v ([B, ., ., D])."""
 
     q: int
@@ -35,7 +35,7 @@ class Layout:
     """Sizes of a window, -1 for none."""
 
 
-def attention(layout: Layout) -> Formula:
+def attention(layout: AttentionLayout) -> Formula:
     """The formula of an op of that layout."""
 
     def formula(call: OpCall) -> Cost | None:
@@ -62,7 +62,7 @@ def attention(layout: Layout) -> Formula:
     return formula
 
 
-def _pairs(call: OpCall, layout: Layout, queries: int, keys: int) -> int | None:
+def _pairs(call: OpCall, layout: AttentionLayout, queries: int, keys: int) -> int | None:
     causal = call.value(layout.causal)
     if causal in (False, 0):
         return queries * keys
@@ -72,22 +72,22 @@ def _pairs(call: OpCall, layout: Layout, queries: int, keys: int) -> int | None:
 ATTENTION: dict[str, Formula] = {
     name: attention(layout)
     for name, layout in {
-        "aten::_scaled_dot_product_flash_attention": Layout(0, 4),
-        "aten::_scaled_dot_product_flash_attention_for_cpu": Layout(0, 4),
-        "aten::_scaled_dot_product_efficient_attention": Layout(0, 6),
-        "aten::_scaled_dot_product_cudnn_attention": Layout(0, 6),
-        "aten::_flash_attention_forward": Layout(0, 8, 2, 1, packed=(3, 4, 15), windows=(11, 12)),
+        "aten::_scaled_dot_product_flash_attention": AttentionLayout(0, 4),
+        "aten::_scaled_dot_product_flash_attention_for_cpu": AttentionLayout(0, 4),
+        "aten::_scaled_dot_product_efficient_attention": AttentionLayout(0, 6),
+        "aten::_scaled_dot_product_cudnn_attention": AttentionLayout(0, 6),
+        "aten::_flash_attention_forward": AttentionLayout(0, 8, 2, 1, packed=(3, 4, 15), windows=(11, 12)),
         # A custom mask type of 1 is causal from the first query on, 2 from the last; both mean the same over as many
         # keys as queries.
-        "aten::_efficient_attention_forward": Layout(0, 9, 2, 1, packed=(4, 5), windows=(13,)),
-        "aten::_cudnn_attention_forward": Layout(0, 10, packed=(4, 5)),
-        "flash_attn::_flash_attn_forward": Layout(0, 5, 2, 1, windows=(6, 7)),
-        "aten::_scaled_dot_product_flash_attention_backward": Layout(1, 11, output=4, packed=(6, 7)),
-        "aten::_scaled_dot_product_flash_attention_for_cpu_backward": Layout(1, 7, output=4),
-        "aten::_scaled_dot_product_efficient_attention_backward": Layout(1, 11, output=5),
-        "aten::_scaled_dot_product_cudnn_attention_backward": Layout(1, 14, output=4, packed=(9, 10)),
-        "aten::_flash_attention_backward": Layout(1, 11, 2, 1, 4, packed=(6, 7), windows=(15, 16)),
-        "aten::_efficient_attention_backward": Layout(1, 14, 2, 1, 5, packed=(6, 7), windows=(18,)),
-        "flash_attn::_flash_attn_backward": Layout(1, 11, 2, 1, 4, windows=(12, 13)),
+        "aten::_efficient_attention_forward": AttentionLayout(0, 9, 2, 1, packed=(4, 5), windows=(13,)),
+        "aten::_cudnn_attention_forward": AttentionLayout(0, 10, packed=(4, 5)),
+        "flash_attn::_flash_attn_forward": AttentionLayout(0, 5, 2, 1, windows=(6, 7)),
+        "aten::_scaled_dot_product_flash_attention_backward": AttentionLayout(1, 11, output=4, packed=(6, 7)),
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward": AttentionLayout(1, 7, output=4),
+        "aten::_scaled_dot_product_efficient_attention_backward": AttentionLayout(1, 11, output=5),
+        "aten::_scaled_dot_product_cudnn_attention_backward": AttentionLayout(1, 14, output=4, packed=(9, 10)),
+        "aten::_flash_attention_backward": AttentionLayout(1, 11, 2, 1, 4, packed=(6, 7), windows=(15, 16)),
+        "aten::_efficient_attention_backward": AttentionLayout(1, 14, 2, 1, 5, packed=(6, 7), windows=(18,)),
+        "flash_attn::_flash_attn_backward": AttentionLayout(1, 11, 2, 1, 4, windows=(12, 13)),
     }.items()
 }

@@ -15,7 +15,7 @@ from stepscope.analysis.costs.call import Cost, CostKind
 from stepscope.analysis.costs.table import FORMULAS, cost_of
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.hlo.executions import leads, places_of
-from stepscope.analysis.hlo.programs import Place, Programs
+from stepscope.analysis.hlo.programs import ProgramPlace, TracePrograms
 from stepscope.record import record
 from stepscope.trace.codes import grouped, mapped
 from stepscope.trace.forest import holding, inherit
@@ -39,19 +39,19 @@ class OpCosts:
     bytes: I64
     dims: I32
     """Recorded shapes of the inputs (a code into the trace's strings), -1 where there are none."""
-    compiled: list[Place]
+    compiled: list[ProgramPlace]
     """The distinct instructions that ops are by their programs."""
     place: I32
     """Which of them a slice is, -1 for none."""
     lead: I32
     """Of what executes an instruction, the slice whose cost it shares, else -1."""
 
-    def place_of(self, slice: int) -> Place | None:
+    def place_of(self, slice: int) -> ProgramPlace | None:
         """The instruction that a slice executes, where its program is known."""
         return self.compiled[self.place[slice]] if self.place[slice] >= 0 else None
 
 
-def op_costs(trace: Trace, programs: Programs) -> OpCosts:
+def op_costs(trace: Trace, programs: TracePrograms) -> OpCosts:
     """The cost of every host op with a formula and recorded shapes, and of every op of a program that is known."""
     ops, slices, n = trace.host_ops, trace.slices, len(trace.slices)
     told = mapped(slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_)
@@ -70,7 +70,9 @@ def op_costs(trace: Trace, programs: Programs) -> OpCosts:
     return OpCosts(calls, call, kind, flops, moved, dims, places, place, lead)
 
 
-def _compiled(trace: Trace, programs: Programs, kind: I32, flops: I64, moved: I64) -> tuple[list[Place], I32, I32]:
+def _compiled(
+    trace: Trace, programs: TracePrograms, kind: I32, flops: I64, moved: I64
+) -> tuple[list[ProgramPlace], I32, I32]:
     """Set what ops of modules compiled by XLA cost; what the profile records of them counts before their program. The
     halves of what runs on its own (copy-start, copy-done) cost nothing: their time is not that of the work."""
     ops, n = trace.xla_ops, len(trace.slices)
@@ -104,7 +106,7 @@ def is_half(category: str) -> bool:
     return category.endswith(("-start", "-done", "-update"))
 
 
-def _told(one: Place) -> tuple[int, int]:
+def _told(one: ProgramPlace) -> tuple[int, int]:
     return tuple(NULL if value is None else value for value in (one.cost.flops, one.cost.bytes))  # type: ignore[return-value]
 
 

@@ -13,7 +13,7 @@ from stepscope.trace.tables import I64, Bools
 
 
 @record
-class Late:
+class LateDevice:
     """The device for which another one waits longest."""
 
     device: int
@@ -25,7 +25,7 @@ class Late:
     """How often they exchange something."""
 
 
-def late_device(table: Collectives, waiting: int, kinds: Iterable[int], steps: Iterable[int]) -> Late | None:
+def late_device(table: Collectives, waiting: int, kinds: Iterable[int], steps: Iterable[int]) -> LateDevice | None:
     """For whom a device waits in collectives of some kinds and steps; None where it waits for none, or where those of
     the devices do not match."""
     chosen = among(table.kind, list(kinds)) & among(table.step, list(steps))
@@ -48,7 +48,7 @@ def late_device(table: Collectives, waiting: int, kinds: Iterable[int], steps: I
             lost[devices[at]] = lost.get(devices[at], 0) + int(wait[met & (last == at)].sum())
             times[devices[at]] = times.get(devices[at], 0) + int((met & (last == at)).sum())
     device = max(lost, key=lambda one: lost[one], default=None)
-    return None if device is None else Late(device, lost[device], times[device], count)
+    return None if device is None else LateDevice(device, lost[device], times[device], count)
 
 
 def _in_order(table: Collectives, rows: Bools) -> tuple[I64, I64, I64]:

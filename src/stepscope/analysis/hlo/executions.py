@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.analysis.hlo.programs import Place, Programs
+from stepscope.analysis.hlo.programs import ProgramPlace, TracePrograms
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
 
-def places_of(trace: Trace, programs: Programs) -> tuple[list[Place | None], Rows]:
+def places_of(trace: Trace, programs: TracePrograms) -> tuple[list[ProgramPlace | None], Rows]:
     """The distinct instructions that ops of the trace are, and per row of its XLA ops which of them it is."""
     ops = trace.xla_ops
     keys = ops.program, ops.module, ops.op

@@ -15,7 +15,7 @@ _FORMATS = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "s8": "
 
 
 @record
-class Place:
+class ProgramPlace:
     """An instruction of a program of the profile."""
 
     number: int
@@ -51,7 +51,7 @@ class Place:
         return found or ("fp8" if shape.element.startswith("f8") else "fp4" if shape.element.startswith("f4") else None)
 
 
-class Programs:
+class TracePrograms:
     """What the programs in a trace say of its ops."""
 
     def __init__(self, trace: Trace) -> None:
@@ -76,7 +76,7 @@ class Programs:
         found = self._by_module.get(module, [])
         return found[0] if len(found) == 1 else None
 
-    def place(self, program: int, module: int, op: int) -> Place | None:
+    def place(self, program: int, module: int, op: int) -> ProgramPlace | None:
         """The instruction that an op is; the codes are those of the table of XLA's ops."""
         number = self.number(program, module) if op >= 0 and self._trace.hlo else None
         if number is None or not self._trace.hlo[number]:
@@ -85,7 +85,7 @@ class Programs:
         row = costs.program.by_name.get(self._trace.strings[op])
         if row is None:
             return None
-        return Place(number, costs.program, costs.program.instructions[row], costs.of(row))
+        return ProgramPlace(number, costs.program, costs.program.instructions[row], costs.of(row))
 
     @cached_property
     def _modules(self) -> list[int]:

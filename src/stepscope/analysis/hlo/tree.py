@@ -17,7 +17,7 @@ import numpy as np
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.costs.call import CostKind
-from stepscope.analysis.hlo.programs import Place
+from stepscope.analysis.hlo.programs import ProgramPlace
 from stepscope.analysis.roofline import OpRoof, Roof, Work, op_roofs, per_second
 from stepscope.record import record
 from stepscope.trace.tables import NULL
@@ -83,7 +83,7 @@ class _Ran:
     """An instruction of a program and what its time is booked as."""
 
     op: OpRoof
-    place: Place
+    place: ProgramPlace
     category: Category
 
     @property
@@ -167,7 +167,7 @@ def _utilisation(ran: Sequence[_Ran], *, unknown: bool) -> float | None:
     return sum((roof.flops or 0) / (roof.peak_flops or 1) for roof in products) * 1e9 / ns
 
 
-def _path(place: Place) -> tuple[str, ...]:
+def _path(place: ProgramPlace) -> tuple[str, ...]:
     """The scopes around an op, outermost first; the framework's op ends them."""
     return tuple(part for part in (place.one.scope or "").split("/") if part)[:_DEEPEST]
 
@@ -189,12 +189,12 @@ def _nodes(ran: list[tuple[tuple[str, ...], _Ran]], depth: int) -> list[Node]:
     return [node for group in sorted(made, key=lambda group: -group[0].total.ns) for node in group]
 
 
-def is_rematerialised(place: Place) -> bool:
+def is_rematerialised(place: ProgramPlace) -> bool:
     """Whether an instruction computes again what was computed before."""
     return ".remat" in place.one.name or "rematted_computation" in (place.one.scope or "")
 
 
-def is_outside(place: Place) -> bool:
+def is_outside(place: ProgramPlace) -> bool:
     """Whether an instruction hands work to the host in the middle of a program."""
     to_host = place.one.opcode == "send-done" and place.one.number(47) == 1
     return to_host or (place.one.scope or "").endswith(":XlaSendToHost")

@@ -4,7 +4,7 @@ from typing import Final
 
 from stepscope.cluster.job import JobFacts
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns, format_share
 
@@ -36,7 +36,7 @@ Bubbles of a pipeline are told from this share of the step: four stages have 3 %
 _FIX: Remedies = {
     PYTORCH: (
         "Send more, smaller micro-batches through the pipeline (the bubble shrinks with their number),",
-        Part(
+        RemedyPart(
             """\
 use a schedule that interleaves (`Schedule1F1B`, `ScheduleInterleaved1F1B` of `torch.distributed.pipelining`),""",
             purposes=TRAINS,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import slow_links
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_ns
 
@@ -44,11 +44,11 @@ A larger batch makes waiting for each other a smaller part of the step.""",
     PYTORCH: (
         _EVEN,
         _PINNED,
-        Part("    OMP_NUM_THREADS=4 torchrun ...", since=(1, 10)),
-        Part("    OMP_NUM_THREADS=4 python -m torch.distributed.launch ...", before=(1, 10)),
+        RemedyPart("    OMP_NUM_THREADS=4 torchrun ...", since=(1, 10)),
+        RemedyPart("    OMP_NUM_THREADS=4 python -m torch.distributed.launch ...", before=(1, 10)),
         "and `gc.freeze()`, so that ranks do not collect garbage in turn.",
-        Part("A larger batch, or several under `model.no_sync()`, makes ranks meet less often.", purposes=TRAINS),
-        Part(_LESS_OFTEN, purposes=INFERS, certain=True),
+        RemedyPart("A larger batch, or several under `model.no_sync()`, makes ranks meet less often.", purposes=TRAINS),
+        RemedyPart(_LESS_OFTEN, purposes=INFERS, certain=True),
     ),
     JAX: (
         _EVEN,

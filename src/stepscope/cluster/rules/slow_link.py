@@ -3,7 +3,7 @@ from __future__ import annotations
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import SlowLink, slow_links
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import AMD, NVIDIA, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import AMD, NVIDIA, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_count, format_ns, format_rate
 
@@ -27,22 +27,22 @@ single group of all ranks has none to be compared with: a ring is as slow as its
 _FIX: Remedies = {
     None: (
         "Something between these ranks is slower than between the others:",
-        Part(
+        RemedyPart(
             """\
 run `nccl-tests` (`all_reduce_perf -b 8M -e 256M`) on them alone, compare `nvidia-smi topo -m` and
 `nvidia-smi nvlink --status`,""",
             vendors=NVIDIA,
         ),
-        Part(
+        RemedyPart(
             """\
 run `rccl-tests` (`all_reduce_perf -b 8M -e 256M`) on them alone, compare `amd-smi topology` and `amd-smi xgmi`,""",
             vendors=AMD,
             certain=True,
         ),
-        Part("compare", vendors=("Intel", "Google", "AWS"), certain=True),
+        RemedyPart("compare", vendors=("Intel", "Google", "AWS"), certain=True),
         "PCIe width and speed (`lspci -vv`), the NIC each was given and its error counters,",
-        Part("and what `NCCL_DEBUG=INFO` says of the transport (P2P, SHM or NET).", vendors=(*NVIDIA, *AMD)),
-        Part("and what the library of collectives logs.", vendors=("Intel", "Google", "AWS"), certain=True),
+        RemedyPart("and what `NCCL_DEBUG=INFO` says of the transport (P2P, SHM or NET).", vendors=(*NVIDIA, *AMD)),
+        RemedyPart("and what the library of collectives logs.", vendors=("Intel", "Google", "AWS"), certain=True),
         "Place ranks that exchange most on the fastest links.",
     )
 }

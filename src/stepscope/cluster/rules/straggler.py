@@ -6,7 +6,7 @@ from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.job import JobFacts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.limits import BOTTLENECK_SHARE
-from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_count, format_ns, format_share
 
@@ -46,16 +46,16 @@ _DEVICE: Remedies = {
         """\
 All its kernels take longer, so the device itself is slower: look at its clocks, power cap, temperature and other
 processes""",
-        Part("(`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`),", vendors=NVIDIA),
-        Part("(`amd-smi metric`),", vendors=AMD, certain=True),
+        RemedyPart("(`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`),", vendors=NVIDIA),
+        RemedyPart("(`amd-smi metric`),", vendors=AMD, certain=True),
         "and swap it for another to see whether the delay moves with it.",
     )
 }
 _WORK: Remedies = {
     None: (
         "It is given more work than the others: balance batches by tokens or elements instead of samples,",
-        Part("experts by load (capacity factor, auxiliary loss), pipeline stages by time.", purposes=TRAINS),
-        Part(
+        RemedyPart("experts by load (capacity factor, auxiliary loss), pipeline stages by time.", purposes=TRAINS),
+        RemedyPart(
             "experts by load (replicate those that are asked most), pipeline stages by time.",
             purposes=INFERS,
             certain=True,
@@ -77,9 +77,9 @@ for it: another thread, or fewer steps.""",
 _LINK: Remedies = {
     None: (
         "Compare this rank's links with the others': cabling, PCIe width and speed, the NIC it was given",
-        Part("(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO`", vendors=NVIDIA),
-        Part("(`rccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO`", vendors=AMD, certain=True),
-        Part("and what the library of collectives logs", vendors=("Intel", "Google", "AWS"), certain=True),
+        RemedyPart("(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO`", vendors=NVIDIA),
+        RemedyPart("(`rccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO`", vendors=AMD, certain=True),
+        RemedyPart("and what the library of collectives logs", vendors=("Intel", "Google", "AWS"), certain=True),
         "for the transport that was chosen.",
     )
 }

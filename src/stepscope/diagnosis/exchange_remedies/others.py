@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stepscope.diagnosis.exchange_remedies.shared import OVERLAP_IN_XLA
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TRAINS, Remedies, RemedyPart
 
 EMBEDDINGS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Embeddings of spread tables are exchanged with every batch. Distribute the next batch's features while this one
 computes, and send fewer bytes:
@@ -18,7 +18,7 @@ the one that has most to send. Tables that are small enough go to every device (
 columns.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             """\
 Embeddings of spread tables are exchanged with every batch: send them in 16 or 8 bits, keep small tables on every
 device, and rebalance what each holds, since the exchange ends with the one that has most to send.""",
@@ -32,14 +32,14 @@ computes, send them in 16 bits, keep small tables on every device, and rebalance
 
 EXPERTS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Tokens go to their experts and back. Overlap that with other compute: a second half of the batch, the shared experts, or
 the gradients of weights (Megatron-LM: `--overlap-moe-expert-parallel-comm --delay-wgrad-compute`,
 `--moe-shared-expert-overlap`).""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             """\
 Tokens go to their experts and back. Overlap that with the other half of the batch (vLLM: `--enable-dbo`, SGLang:
 `--enable-two-batch-overlap`), and balance experts by load (`--enable-eplb` in both): the exchange ends with the
@@ -83,7 +83,7 @@ what is saved and evaluated are those of the rank that does it.""",
 
 BROADCASTS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Send what all ranks need once, or let each make it itself: seeds, schedules and masks can be computed everywhere.
 Parameters that one rank updates and sends (ZeroRedundancyOptimizer) can follow while the next step begins
@@ -91,7 +91,7 @@ Parameters that one rank updates and sends (ZeroRedundancyOptimizer) can follow 
 anyway (`broadcast_buffers=False`).""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             """\
 Send what all ranks need in one message, of tensors and not of Python objects, or let each compute it itself (sampling
 with one seed).""",
@@ -103,18 +103,18 @@ with one seed).""",
 
 STAGES: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Stages of a pipeline wait for what their neighbours send. Send more, smaller micro-batches through it, use a schedule
 that interleaves (in Megatron-LM `--num-layers-per-virtual-pipeline-stage`), and give stages equal times.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             "`torch.distributed.pipelining` has `ScheduleInterleaved1F1B` and `ScheduleInterleavedZeroBubble`.",
             purposes=TRAINS,
             since=(2, 4),
         ),
-        Part(
+        RemedyPart(
             """\
 Stages of a pipeline wait for what their neighbours send: keep as many requests or micro-batches in flight as there are
 stages, and give stages equal times.""",
@@ -146,7 +146,7 @@ keep ranks in step by themselves; around files `dist.monitored_barrier`, which w
 
 UNNAMED: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 The profile does not say what is exchanged. Start it while other work can run, in fewer and larger pieces, and send
 fewer bytes (16 bits).""",

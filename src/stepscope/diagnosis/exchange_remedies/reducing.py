@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepscope.diagnosis.exchange_remedies.shared import ENGINES, GPUS, OVERLAP_IN_XLA
 from stepscope.diagnosis.limits import FEW_GRADIENT_BYTES, HALVED_SHARE
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Remedies, RemedyPart
 from stepscope.units import format_share
 
 _OTHERS_GRADIENTS: Remedies = {
@@ -13,7 +13,7 @@ _OTHERS_GRADIENTS: Remedies = {
         "Send in bfloat16. A larger batch gives each collective more compute to hide behind.",
     ),
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Pack gradients into fewer, larger all-reduces that start during the backward pass:
     options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=50 * 1024 * 1024)
@@ -24,7 +24,7 @@ A larger batch gives each collective more compute to hide behind.""",
         ),
     ),
     TORCH_XLA: (
-        Part(
+        RemedyPart(
             """\
 Reduce gradients once per optimizer step (`xm.optimizer_step` does), in bfloat16, and accumulate over several batches. A
 larger batch gives each collective more compute to hide behind.""",
@@ -34,7 +34,7 @@ larger batch gives each collective more compute to hide behind.""",
     None: "Start it while other work can run, in fewer and larger pieces, and send fewer bytes (16 bits).",
 }
 
-_TRAVEL = Part(
+_TRAVEL = RemedyPart(
     """\
 Let gradients travel while the backward pass computes:
     model = DistributedDataParallel(model, gradient_as_bucket_view=True, bucket_cap_mb=...)
@@ -42,12 +42,12 @@ Let gradients travel while the backward pass computes:
     purposes=TRAINS,
     since=(1, 7),
 )
-_BUCKETS = Part(
+_BUCKETS = RemedyPart(
     """\
 Smaller buckets start earlier, larger ones use the links better: try both sides of the default of 25 MB.""",
     purposes=TRAINS,
 )
-_FEW_BYTES = Part(
+_FEW_BYTES = RemedyPart(
     """\
 All of it fits into a bucket or two of the default of 25 MB, which are complete when the backward pass is nearly over:
 try smaller ones, that start earlier.""",
@@ -59,7 +59,7 @@ _HALVE = """\
 """
 _HALVE_IF = """\
 Where they are sent in 32 bits, `model.register_comm_hook(None, default_hooks.bf16_compress_hook)` halves the bytes."""
-_RARER = Part(
+_RARER = RemedyPart(
     """\
 Accumulate gradients over several batches under `model.no_sync()`. A larger batch gives each all-reduce more compute to
 hide behind.""",
@@ -75,16 +75,16 @@ def gradients(step_bytes: int | None = None, wide: float | None = None) -> Remed
 
 def reduced(step_bytes: int | None = None, wide: float | None = None) -> Remedies:
     """The same of all-reduces where nothing says what they are."""
-    unsaid = Part("The profile does not say what is reduced. If it is gradients:", purposes=TRAINS)
+    unsaid = RemedyPart("The profile does not say what is reduced. If it is gradients:", purposes=TRAINS)
     return {**_OTHERS_GRADIENTS, PYTORCH: (unsaid, *_replicas(step_bytes, wide), *ENGINES)}
 
 
-def _replicas(step_bytes: int | None, wide: float | None) -> tuple[Part, ...]:
+def _replicas(step_bytes: int | None, wide: float | None) -> tuple[RemedyPart, ...]:
     few = step_bytes is not None and step_bytes <= FEW_GRADIENT_BYTES
     return (_TRAVEL, _FEW_BYTES if few else _BUCKETS, *_halved(wide), _RARER)
 
 
-def _halved(wide: float | None) -> tuple[Part, ...]:
+def _halved(wide: float | None) -> tuple[RemedyPart, ...]:
     """A hook sends what it is given in 16 bits: that halves only what has 32."""
     if wide is None:
         text = _HALVE_IF
@@ -94,7 +94,7 @@ def _halved(wide: float | None) -> tuple[Part, ...]:
         text = _HALVE.format(what=f"Of the bytes {format_share(wide)} are sent", they="those are")
     else:
         return ()
-    return (Part(text, purposes=TRAINS, since=(1, 10)),)
+    return (RemedyPart(text, purposes=TRAINS, since=(1, 10)),)
 
 
 GRADIENTS: Remedies = gradients()
@@ -112,7 +112,7 @@ These carry metrics or Python objects, which no layer needs: exchange them every
 
 PARTS_OF_LAYERS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 These join the parts of layers cut across devices (tensor parallel), and the next layer needs them. Cut layers across
 the devices of one machine only, and across no more than memory asks for; split them into reduce-scatters and
@@ -128,7 +128,7 @@ machine only, and across no more than memory asks for.""",
 
 JOIN_GRADIENTS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParallel` does so, or
     flat = torch._utils._flatten_dense_tensors(grads)
@@ -140,7 +140,7 @@ Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParalle
     ),
     JAX: (
         'Reduce the whole tree of arrays in one call, `jax.lax.pmean(tree, "batch")`.',
-        Part(
+        RemedyPart(
             """\
 Let XLA combine collectives:
     XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=134217728"

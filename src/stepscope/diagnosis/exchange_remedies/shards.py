@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stepscope.diagnosis.exchange_remedies.shared import ENGINES, GPUS, OVERLAP_IN_XLA
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TORCH_XLA, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TORCH_XLA, TRAINS, Remedies, RemedyPart
 
 BESIDE_SHARDS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Beside sharded parameters an all-reduce carries gradients between the groups of hybrid sharding, the norm of gradients,
 or metrics. Accumulate gradients over several batches before they are reduced, clip by their norm with one call for all,
@@ -21,7 +21,7 @@ and reduce metrics every N steps, in one tensor.""",
 
 SHARDS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 The profile does not say what is gathered or scattered. If it is parameters and their gradients (FSDP): gather the
 parameters of the next layers while this one computes, reduce gradients while the backward pass computes
@@ -29,7 +29,7 @@ parameters of the next layers while this one computes, reduce gradients while th
 where memory allows. A larger batch gives each more compute to hide behind.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             """\
 In inference these belong to layers cut across devices: use fewer devices per model and more replicas where memory
 allows, and gather only what is needed (of the logits the last token's).""",
@@ -38,7 +38,7 @@ allows, and gather only what is needed (of the logits the last token's).""",
     ),
     JAX: (
         *OVERLAP_IN_XLA,
-        Part(
+        RemedyPart(
             """\
 Let the next layers' parameters come while this one computes:
     --xla_gpu_enable_pipelined_all_gather=true --xla_gpu_enable_pipelined_reduce_scatter=true""",
@@ -87,9 +87,9 @@ behind.""",
 }
 
 JOIN_SHARDS: Remedies = {
-    PYTORCH: (Part("Wrap larger blocks, so that each gathers and scatters more at once.\n", purposes=TRAINS),),
+    PYTORCH: (RemedyPart("Wrap larger blocks, so that each gathers and scatters more at once.\n", purposes=TRAINS),),
     JAX: (
-        Part(
+        RemedyPart(
             """\
 Let XLA combine small ones:
     XLA_FLAGS="--xla_gpu_all_gather_combine_threshold_bytes=134217728"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, Part
+from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, RemedyPart
 
 GPUS = (*NVIDIA, *AMD)
 OVERLAP_IN_XLA = (
-    Part(
+    RemedyPart(
         """\
 Let XLA run it beside compute:
     XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"
@@ -16,7 +16,7 @@ Let XLA run it beside compute:
     "Shard so that the axis that communicates most lies within one machine.",
 )
 ENGINES = (
-    Part(
+    RemedyPart(
         """\
 In inference an all-reduce joins the parts of a layer cut across devices (tensor parallel): the next layer needs it, so
 it can be made faster or rarer, not hidden. Serve with fewer devices per model and more replicas where memory allows
@@ -24,14 +24,14 @@ it can be made faster or rarer, not hidden. Serve with fewer devices per model a
 (no `--disable-custom-all-reduce`).""",
         purposes=INFERS,
     ),
-    Part(
+    RemedyPart(
         """\
 Fuse it with the normalisation behind it: `"pass_config": {"fuse_allreduce_rms": true}` in vLLM's
 `--compilation-config`, `--enable-flashinfer-allreduce-fusion` in SGLang.""",
         purposes=INFERS,
         vendors=("NVIDIA",),
     ),
-    Part(
+    RemedyPart(
         "Send it quantised, if accuracy allows: `VLLM_ROCM_QUICK_REDUCE_QUANTIZATION=INT8` (or `INT4`) in vLLM.",
         purposes=INFERS,
         vendors=("AMD",),

@@ -17,7 +17,7 @@ from stepscope.analysis.summary import mean_parts
 from stepscope.analysis.waits import BARRIER
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import LATE_CORE_NS, UNDIVIDED_SHARE
-from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
+from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Remedies, RemedyPart, sentence
 from stepscope.hardware.devices import lookup
 from stepscope.names.in_use import Feature
 from stepscope.trace import intervals as iv
@@ -29,8 +29,8 @@ _OURS = (Feature.OWN_RECORDING,)
 _CUDA = "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
 _ADVICE: Remedies = {
     PYTORCH: (
-        Part(_CUDA, vendors=(*NVIDIA, *AMD), unless=_OURS),
-        Part(
+        RemedyPart(_CUDA, vendors=(*NVIDIA, *AMD), unless=_OURS),
+        RemedyPart(
             "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.XPU]`.",
             vendors=INTEL,
             unless=_OURS,
@@ -42,12 +42,12 @@ _ADVICE: Remedies = {
 
 _MISSING: Remedies = {
     None: (
-        Part(
+        RemedyPart(
             "On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) and that no other profiler is "
             "attached.",
             vendors=NVIDIA,
         ),
-        Part("Check that no other profiler is attached.", vendors=(*AMD, *INTEL), certain=True),
+        RemedyPart("Check that no other profiler is attached.", vendors=(*AMD, *INTEL), certain=True),
     )
 }
 

@@ -9,15 +9,15 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.grids import alone, of_few_blocks
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import SMALL_GRIDS_SHARE
-from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, sentence
+from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, RemedyPart, sentence
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_ns, format_share
 
 _ALLOWED: Remedies = {
     None: (
-        Part(" and convergence does (the learning rate changes with it).", purposes=TRAINS),
-        Part(" and latency does.", purposes=INFERS, certain=True),
+        RemedyPart(" and convergence does (the learning rate changes with it).", purposes=TRAINS),
+        RemedyPart(" and latency does.", purposes=INFERS, certain=True),
     )
 }
 

@@ -22,8 +22,8 @@ from stepscope.diagnosis.remedies import (
     PYTORCH,
     TENSORFLOW,
     TRAINS,
-    Part,
     Remedies,
+    RemedyPart,
     sentence,
 )
 from stepscope.diagnosis.rules import launch_bound
@@ -31,12 +31,12 @@ from stepscope.units import format_bytes, format_count, format_share
 
 KEPT: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "A tensor kept from step to step keeps all that its backward pass needs: keep `loss.detach()`, and clear "
             "lists of outputs.",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             "Clear lists of outputs that are kept from step to step, or copy them to the host.",
             purposes=INFERS,
             certain=True,
@@ -51,18 +51,18 @@ KEPT: Remedies = {
 }
 FRAGMENTED: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets the allocator use such memory for other sizes.",
             since=(2, 1),
             vendors=NVIDIA,
         ),
-        Part(
+        RemedyPart(
             "`PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512` keeps large blocks whole.",
             since=(1, 10),
             before=(2, 1),
             vendors=NVIDIA,
         ),
-        Part(
+        RemedyPart(
             "`PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512` keeps large blocks whole.",
             since=(1, 10),
             vendors=AMD,

@@ -7,7 +7,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import shares, total_parts
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import METER_APART, METER_BUSY
-from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, Part, Remedies, sentence
+from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, Remedies, RemedyPart, sentence
 from stepscope.units import format_share
 
 _KERNELS = (Category.COMPUTE, Category.COLLECTIVE)
@@ -15,9 +15,9 @@ _KERNELS = (Category.COMPUTE, Category.COLLECTIVE)
 
 _METER: Remedies = {
     None: (
-        Part("A meter such as nvidia-smi", vendors=NVIDIA),
-        Part("A meter such as amd-smi", vendors=AMD, certain=True),
-        Part("A coarse meter", vendors=(*INTEL, "Google", "AWS", "Huawei"), certain=True),
+        RemedyPart("A meter such as nvidia-smi", vendors=NVIDIA),
+        RemedyPart("A meter such as amd-smi", vendors=AMD, certain=True),
+        RemedyPart("A coarse meter", vendors=(*INTEL, "Google", "AWS", "Huawei"), certain=True),
     )
 }
 

@@ -13,8 +13,8 @@ from stepscope.diagnosis.remedies.fitting import (
     TENSORFLOW,
     TORCH_XLA,
     TRAINS,
-    Part,
     Remedies,
+    RemedyPart,
 )
 
 LOOP_SYNC: Remedies = {
@@ -42,7 +42,7 @@ Read tensors (`.item()`, `print`, `if tensor:`) every N steps only, and log in a
     None: "Remove the wait, or run it every N steps: keep results on the device until then.",
 }
 
-SYNC_DEBUG = Part(
+SYNC_DEBUG = RemedyPart(
     """\
 - To see where waits are left, run a few steps under PyTorch's own warning: each op that waits then prints "UserWarning:
 called a synchronizing CUDA operation" with its file and line (`"error"` raises instead). It is experimental, and does
@@ -57,7 +57,7 @@ _AHEAD: Remedies = {
     JAX: """\
 Send the next batch while this step computes: `jax.device_put` returns at once, so call it one batch ahead.""",
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Send the next batch while this step computes:
     dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
@@ -69,14 +69,14 @@ Send the next batch while this step computes:
 
 COPY_PAGEABLE: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Pin the batches and do not wait for the copy, so that it runs beside the kernels of the step before:
     DataLoader(..., pin_memory=True)
     batch = batch.to(device, non_blocking=True)""",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
         ),
-        Part(
+        RemedyPart(
             """\
 Send from pinned buffers that are kept, and do not wait for the copy, so that it runs beside the kernels of the step
 before:
@@ -110,7 +110,7 @@ Send the next batch while this step computes: call `jax.device_put(batch, shardi
 once), keep what does not change on the device, and pass arrays of the device, not of numpy, to the step. Send the
 narrowest type (`uint8` images) and convert on the device.""",
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Send the next batch while this step computes:
     dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
@@ -130,7 +130,7 @@ INFEED: Remedies = {
         """\
 The pipeline on the host does not keep up with the device. Let it work in parallel and ahead:
     dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n, drop_remainder=True).prefetch(tf.data.AUTOTUNE)""",
-        Part("Run many steps per call: `steps_per_execution`, or a loop inside the `tf.function`.", since=(2, 4)),
+        RemedyPart("Run many steps per call: `steps_per_execution`, or a loop inside the `tf.function`.", since=(2, 4)),
     ),
     None: "The pipeline on the host does not keep up with the device: prepare batches in parallel and a few ahead.",
 }
@@ -142,7 +142,7 @@ Keep on the device what it has room for, those arrays first that are waited for 
 them there between steps,
     x = jax.device_put(x, x.sharding.with_memory_kind("device"))
 and ask for results there (`out_shardings` with the memory kind `device`).""",
-        Part(
+        RemedyPart(
             "Offload fewer activations: shorten `names_which_can_be_offloaded` of\n"
             "`jax.checkpoint_policies.save_and_offload_only_these_names`, or compute them again instead.",
             purposes=TRAINS,

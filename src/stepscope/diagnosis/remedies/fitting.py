@@ -18,7 +18,7 @@ NVIDIA, AMD, INTEL = ("NVIDIA",), ("AMD",), ("Intel",)
 
 
 @record
-class Part:
+class RemedyPart:
     """Lines of a remedy that do not hold everywhere; an empty condition always holds."""
 
     text: str
@@ -53,7 +53,7 @@ class Part:
         )
 
 
-Text = str | tuple[str | Part, ...]
+Text = str | tuple[str | RemedyPart, ...]
 Remedies = Mapping[str | None, Text]
 """Text per ``Info.framework``, whole or in parts that apply under conditions; that of None for all others."""
 
@@ -71,5 +71,5 @@ def sentence(texts: Remedies, workload: Workload) -> str:
 def _fitting(text: Text, workload: Workload) -> str:
     if isinstance(text, str):
         return text
-    given = [part if isinstance(part, Part) else Part(part) for part in text]
+    given = [part if isinstance(part, RemedyPart) else RemedyPart(part) for part in text]
     return "\n".join(part.text.strip("\n") for part in given if part.fits(workload))

@@ -14,15 +14,15 @@ from stepscope.diagnosis.remedies.fitting import (
     TENSORFLOW,
     TORCH_XLA,
     TRAINS,
-    Part,
     Remedies,
+    RemedyPart,
 )
 
 _DEVICES = (*NVIDIA, *AMD, *INTEL, "Google")
 
 HOST_WORK: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Run it every N steps (`if step % 100 == 0:`), or in a thread while the device works: logging, metrics, progress bars and
 callbacks need not hold up a step. Keep metrics on the device as tensors and turn them into numbers only when they are
@@ -30,7 +30,7 @@ logged.""",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
             vendors=_DEVICES,
         ),
-        Part(
+        RemedyPart(
             """\
 Run it every N steps (`if step % 100 == 0:`), or in a process of its own: logging, metrics, progress bars and callbacks
 need not hold up a step. Turn tensors into numbers only when they are logged.""",
@@ -38,7 +38,7 @@ need not hold up a step. Turn tensors into numbers only when they are logged."""
             vendors=(CPU,),
             certain=True,
         ),
-        Part(
+        RemedyPart(
             """\
 Make it cheaper in the lines named above (whole arrays in place of loops; what gives the same answer each time once), or
 let a thread or process prepare the next input while the model computes this one.""",
@@ -46,7 +46,7 @@ let a thread or process prepare the next input while the model computes this one
             vendors=(CPU,),
             certain=True,
         ),
-        Part(
+        RemedyPart(
             """\
 Run it in a thread or process of its own while the device works: scheduling, tokenising, detokenising and answering need
 not hold up the next step.""",
@@ -58,7 +58,7 @@ not hold up the next step.""",
 Run it every N steps, or in a thread while the device works; several steps in one call leave less for Python to do:
     state, metrics = jax.lax.scan(step, state, batches)  # N steps, then log once""",
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Let several steps run between two calls of the callbacks, and write summaries every N of them:
     model.compile(..., steps_per_execution=10)
@@ -67,7 +67,7 @@ In a loop of your own a `tf.while_loop` (a `for` over the dataset inside the `tf
             since=(2, 4),
             unless=(Feature.SESSION,),
         ),
-        Part(
+        RemedyPart(
             """\
 Fetch metrics and summaries every N steps only, and run the train op alone in between:
     tf.compat.v1.train.SummarySaverHook(save_steps=100, ...), LoggingTensorHook(every_n_iter=100, ...)""",
@@ -86,7 +86,7 @@ CALLBACKS: Remedies = {
 Do the work of the callback every N batches, and leave metrics on the device until then:
     if batch % 100 == 0:
         ...""",
-        Part(
+        RemedyPart(
             """\
 Or let several steps run between two calls of all callbacks, and write summaries every N of them:
     model.compile(..., steps_per_execution=10)
@@ -117,7 +117,7 @@ be returned from the step with its result, and read behind it:
 
 WORK_AHEAD: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "If it prepares a batch, do it in the dataset; its workers run ahead: DataLoader(dataset, num_workers=4).",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
             certain=True,
@@ -135,14 +135,14 @@ If it prepares a batch, do it where that runs ahead, and let a thread send what 
 
 BEFORE_COPY: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 What makes the batch that the next copy sends belongs in a thread or process that runs ahead, or in the dataset, whose
 workers do: DataLoader(dataset, num_workers=4). Only what no step takes in (logging, metrics, progress bars) can run
 every N steps (`if step % 100 == 0:`).""",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
         ),
-        Part(
+        RemedyPart(
             """\
 Run it in a thread or process of its own while the device works, what makes the next inputs a little ahead: scheduling,
 tokenising, detokenising and answering need not hold up the next step.""",
@@ -182,7 +182,7 @@ looked at again), in the loop `gc.disable()` and a `gc.collect()` every few hund
     gc.set_threshold(50_000, 50, 100)""",
 }
 
-_LOADED_ONCE = Part(
+_LOADED_ONCE = RemedyPart(
     "A model is read while steps run: read it once, before the first of them.", purposes=INFERS, certain=True
 )
 
@@ -191,14 +191,14 @@ _SAVING = (Purpose.TRAINING,)
 CHECKPOINTS: Remedies = {
     PYTORCH: (
         _LOADED_ONCE,
-        Part(
+        RemedyPart(
             """\
 Write checkpoints less often, or in the background while the next steps run:
     torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=path)""",
             purposes=_SAVING,
             since=(2, 3),
         ),
-        Part(
+        RemedyPart(
             """\
 Write checkpoints less often, or in the background while the next steps run: copy the state to host memory, and call
 `torch.save` in a thread.""",
@@ -208,7 +208,7 @@ Write checkpoints less often, or in the background while the next steps run: cop
     ),
     JAX: (
         _LOADED_ONCE,
-        Part(
+        RemedyPart(
             """\
 Write checkpoints less often, or in the background while the next steps run:
     orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())""",
@@ -217,13 +217,13 @@ Write checkpoints less often, or in the background while the next steps run:
     ),
     TENSORFLOW: (
         _LOADED_ONCE,
-        Part("Write checkpoints less often (`save_freq` in steps),", purposes=_SAVING, unless=(Feature.SESSION,)),
-        Part(
+        RemedyPart("Write checkpoints less often (`save_freq` in steps),", purposes=_SAVING, unless=(Feature.SESSION,)),
+        RemedyPart(
             "Write checkpoints less often (`save_steps` of `CheckpointSaverHook`),",
             purposes=_SAVING,
             given=(Feature.SESSION,),
         ),
-        Part(
+        RemedyPart(
             """\
 or in the background while the next steps run:
     tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)""",
@@ -231,12 +231,12 @@ or in the background while the next steps run:
             since=(2, 9),
             unless=(Feature.SESSION,),
         ),
-        Part("or from a thread of their own.", purposes=_SAVING, before=(2, 9), unless=(Feature.SESSION,)),
-        Part("or from a thread of their own.", purposes=_SAVING, given=(Feature.SESSION,)),
+        RemedyPart("or from a thread of their own.", purposes=_SAVING, before=(2, 9), unless=(Feature.SESSION,)),
+        RemedyPart("or from a thread of their own.", purposes=_SAVING, given=(Feature.SESSION,)),
     ),
     TORCH_XLA: (
         _LOADED_ONCE,
-        Part(
+        RemedyPart(
             """\
 Write checkpoints less often, or in the background: `torch_xla.experimental.distributed_checkpoint.CheckpointManager`
 with `async_save`.""",
@@ -245,7 +245,7 @@ with `async_save`.""",
     ),
     None: (
         _LOADED_ONCE,
-        Part(
+        RemedyPart(
             """\
 Write checkpoints less often, or in the background: copy the state to host memory, write it from a thread.""",
             purposes=_SAVING,
@@ -254,9 +254,9 @@ Write checkpoints less often, or in the background: copy the state to host memor
 }
 
 SEGMENTS = (
-    Part("    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", since=(2, 1), vendors=NVIDIA),
-    Part("    PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512", since=(1, 10), before=(2, 1), vendors=NVIDIA),
-    Part("    PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512", since=(1, 10), vendors=AMD, certain=True),
+    RemedyPart("    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", since=(2, 1), vendors=NVIDIA),
+    RemedyPart("    PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512", since=(1, 10), before=(2, 1), vendors=NVIDIA),
+    RemedyPart("    PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512", since=(1, 10), vendors=AMD, certain=True),
 )
 """Settings of PyTorch's allocator. Expandable segments need ROCm 7 and a PyTorch of 2026 on AMD's devices."""
 
@@ -267,7 +267,7 @@ Let the allocator's cache serve every step: fixed shapes (pad or bucket), no `to
 and let freed memory serve other sizes:""",
         *SEGMENTS,
         "Calls that free memory beside such that take it mean that it is short: a smaller batch is the cure.",
-        Part("So is activation checkpointing.", purposes=TRAINS),
+        RemedyPart("So is activation checkpointing.", purposes=TRAINS),
     ),
     JAX: """\
 Let XLA allocate its memory once, as is the default (`XLA_PYTHON_CLIENT_PREALLOCATE` not `false`,
@@ -280,14 +280,14 @@ and shapes that stay the same (pad or bucket).""",
 
 CORES: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Leave cores to the process that launches: fewer loader workers than cores, one thread in each
 (`torch.set_num_threads(1)` in `worker_init_fn`), `OMP_NUM_THREADS` so that workers times threads fit, and loaders in
 processes, not in threads.""",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
         ),
-        Part(
+        RemedyPart(
             """\
 Leave cores to the process that launches: what prepares requests (tokenising, decoding) in processes, fewer than cores,
 with `OMP_NUM_THREADS` set in them.""",
@@ -310,11 +310,11 @@ ON_DEVICE: Remedies = {
         """\
 An op runs where its tensors are. Create them on the device (`device=...`), or send what the step needs once, at its
 start.""",
-        Part(
+        RemedyPart(
             "What only the host can do belongs into the data loader's workers, if it needs nothing from the device, or",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
         ),
-        Part("What only the host can do belongs where requests are prepared, or", purposes=SERVES, certain=True),
+        RemedyPart("What only the host can do belongs where requests are prepared, or", purposes=SERVES, certain=True),
         """\
 behind the launches of the step. Many small tensors: one op over `torch.cat` or `torch.stack` of them in place of a
 loop.""",

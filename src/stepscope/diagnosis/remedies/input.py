@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import CPU, Feature
-from stepscope.diagnosis.remedies.fitting import AMD, INFERS, INTEL, NVIDIA, PYTORCH, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies.fitting import AMD, INFERS, INTEL, NVIDIA, PYTORCH, TRAINS, Remedies, RemedyPart
 
 _TRAINER, _LIGHTNING, _ACCELERATE = Feature.TRAINER, Feature.LIGHTNING, Feature.ACCELERATE
 _LOADERS = (
@@ -15,16 +15,16 @@ _LOADERS = (
 _KEEPS = "The dots stand for the arguments it has now (`batch_size`, `shuffle` and so on): they stay as they are."
 
 
-def loader_with(*arguments: str) -> tuple[Part, ...]:
+def loader_with(*arguments: str) -> tuple[RemedyPart, ...]:
     """The line of code that gives a loader some arguments more, by who makes it; memory is pinned for devices only."""
     of_trainer = ", ".join(f"dataloader_{each}" for each in arguments)
-    made = [Part(f"    TrainingArguments(..., {of_trainer})", given=(_TRAINER,))]  # It pins memory by itself.
+    made = [RemedyPart(f"    TrainingArguments(..., {of_trainer})", given=(_TRAINER,))]  # It pins memory by itself.
     for given, unless, which in _LOADERS:
         said = f"{_KEEPS} {which}".rstrip()
         plain = f"    DataLoader(dataset, ..., {', '.join(arguments)})\n{said}"
         pinned = f"    DataLoader(dataset, ..., {', '.join((*arguments, 'pin_memory=True'))})\n{said}"
-        made.append(Part(pinned, given=given, unless=unless, vendors=(*NVIDIA, *AMD, *INTEL)))
-        made.append(Part(plain, given=given, unless=unless, vendors=(CPU,), certain=True))
+        made.append(RemedyPart(pinned, given=given, unless=unless, vendors=(*NVIDIA, *AMD, *INTEL)))
+        made.append(RemedyPart(plain, given=given, unless=unless, vendors=(CPU,), certain=True))
     return tuple(made)
 
 
@@ -53,14 +53,14 @@ TAKING_OVER: Remedies = {
 The workers deliver in time; the main thread spends the time taking the batch over. Send it less: stack samples to
 one tensor per field in `collate_fn` (the workers run it), no Python objects or numpy arrays in the batch, the narrowest
 dtype, and convert in the step.""",
-        Part(
+        RemedyPart(
             "`pin_memory=True` moves the copy to pinned memory to a thread of its own.",
             vendors=(*NVIDIA, *AMD, *INTEL),
         ),
     )
 }
 
-_IF_LATE: tuple[str | Part, ...] = (
+_IF_LATE: tuple[str | RemedyPart, ...] = (
     *loader_with("num_workers=8", "prefetch_factor=4", "persistent_workers=True"),
     "If not, send fewer and larger tensors: stack samples in `collate_fn`.",
 )
@@ -94,13 +94,13 @@ Make the loader once, outside of the loop over those passes: a new one starts ne
 
 OTHER: Remedies = {
     None: (
-        Part(
+        RemedyPart(
             """\
 Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
 ahead, such as a loader's workers.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             """\
 Prepare the next inputs (decoding, tokenising, resizing) while the device works on these: a background thread or process
 that stays a little ahead.""",
@@ -113,7 +113,7 @@ that stays a little ahead.""",
 
 MADE_IN_LOOP: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 No loader runs ahead here: the thread that trains makes each batch itself. Make that cheaper in the lines named above
 (whole arrays in place of loops, once before training in place of every step), or let a thread or process make the next
@@ -134,7 +134,7 @@ files, or runs in NumPy, can run in a thread instead:
 Either takes a core that the step must leave free.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             """\
 Prepare the next inputs (decoding, tokenising, resizing) while these are computed: a background thread or process
 that stays a little ahead.""",

@@ -12,8 +12,8 @@ from stepscope.diagnosis.remedies.fitting import (
     TENSORFLOW,
     TORCH_XLA,
     TRAINS,
-    Part,
     Remedies,
+    RemedyPart,
 )
 
 _ENGINES = """\
@@ -24,37 +24,37 @@ _MORE_REQUESTS = "More requests at a time give each launch more work, where memo
 
 LAUNCH: Remedies = {
     PYTORCH: (
-        Part("Let one launch run many kernels, largest effect first:", purposes=RUNS),
-        Part(
+        RemedyPart("Let one launch run many kernels, largest effect first:", purposes=RUNS),
+        RemedyPart(
             '    model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph',
             purposes=RUNS,
             since=(2, 0),
             unless=(Feature.COMPILED,),
         ),
-        Part(
+        RemedyPart(
             '    model = torch.compile(model, mode="reduce-overhead")  # what is compiled, as one graph',
             purposes=RUNS,
             since=(2, 0),
             given=(Feature.COMPILED,),
             unless=(Feature.GRAPHS,),
         ),
-        Part(
+        RemedyPart(
             "    step = torch.compile(step)  # what still runs outside of compiled code and graphs, too",
             purposes=RUNS,
             since=(2, 0),
             given=(Feature.COMPILED, Feature.GRAPHS),
         ),
-        Part(
+        RemedyPart(
             "    graph = torch.cuda.CUDAGraph()  # capture a step once, graph.replay() from then on",
             purposes=RUNS,
             since=(1, 10),
             before=(2, 0),
         ),
-        Part("    model = torch.jit.script(model)  # fuses elementwise ops", purposes=RUNS, before=(2, 0)),
-        Part("{optimizer}", purposes=TRAINS),
-        Part(_ENGINES, purposes=SERVES, certain=True),
-        Part(_MORE_REQUESTS, purposes=SERVES, certain=True),
-        Part(
+        RemedyPart("    model = torch.jit.script(model)  # fuses elementwise ops", purposes=RUNS, before=(2, 0)),
+        RemedyPart("{optimizer}", purposes=TRAINS),
+        RemedyPart(_ENGINES, purposes=SERVES, certain=True),
+        RemedyPart(_MORE_REQUESTS, purposes=SERVES, certain=True),
+        RemedyPart(
             "A larger batch (or sequence) gives each launch more work where memory allows.",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
         ),
@@ -65,7 +65,7 @@ Let one call run more of the step, largest effect first:
     state, _ = jax.lax.scan(step, state, batches)  # several steps in one call
 A larger batch gives each call more work where memory allows.""",
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Let one call run more of the step, largest effect first: the whole step in one `tf.function` (with `jit_compile=True`
 where its shapes are fixed), several steps in one call:
@@ -73,23 +73,29 @@ where its shapes are fixed), several steps in one call:
             since=(2, 5),
             unless=(Feature.SESSION,),
         ),
-        Part(
+        RemedyPart(
             """\
 Let one call run more of the step, largest effect first: all that a step needs in one `session.run`, several steps in it
 (`tf.while_loop`), and what XLA can fuse as one kernel:
     config.graph_options.optimizer_options.global_jit_level = tf.compat.v1.OptimizerOptions.ON_1""",
             given=(Feature.SESSION,),
         ),
-        Part(
+        RemedyPart(
             "Let one call run more of the step: fetch what one step needs with one `session.run`.",
             before=(2, 0),
             unless=(Feature.SESSION,),
         ),
-        Part("Put the whole step into one `tf.function`.", since=(2, 0), before=(2, 5), unless=(Feature.SESSION,)),
+        RemedyPart(
+            "Put the whole step into one `tf.function`.", since=(2, 0), before=(2, 5), unless=(Feature.SESSION,)
+        ),
         "Many small tensors: one op over `tf.concat` or `tf.stack` of them in place of one for each,",
-        Part("and `tf.vectorized_map` in place of a loop or `tf.map_fn`.", since=(2, 0), unless=(Feature.SESSION,)),
-        Part("and operations on whole tensors in place of `tf.map_fn`.", before=(2, 0), unless=(Feature.SESSION,)),
-        Part("and operations on whole tensors in place of `tf.map_fn`.", given=(Feature.SESSION,)),
+        RemedyPart(
+            "and `tf.vectorized_map` in place of a loop or `tf.map_fn`.", since=(2, 0), unless=(Feature.SESSION,)
+        ),
+        RemedyPart(
+            "and operations on whole tensors in place of `tf.map_fn`.", before=(2, 0), unless=(Feature.SESSION,)
+        ),
+        RemedyPart("and operations on whole tensors in place of `tf.map_fn`.", given=(Feature.SESSION,)),
         "A larger batch gives each call more work where memory allows.",
     ),
     None: "Let one launch run more work: fuse small kernels, and give each launch a larger batch where memory allows.",
@@ -97,35 +103,35 @@ Let one call run more of the step, largest effect first: all that a step needs i
 
 LARGER_BATCH: Remedies = {
     None: (
-        Part("A larger batch changes what the model learns: see whether it converges.", purposes=TRAINS),
-        Part("A larger batch makes each answer take longer.", purposes=INFERS, certain=True),
+        RemedyPart("A larger batch changes what the model learns: see whether it converges.", purposes=TRAINS),
+        RemedyPart("A larger batch makes each answer take longer.", purposes=INFERS, certain=True),
     )
 }
 """What it changes besides the step time."""
 
 OPTIMIZER: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "    optimizer = {name}(params, fused=True)  # or foreach=True, if it has them",
             purposes=TRAINS,
             since=(2, 0),
             unless=(Feature.FUSED, Feature.FOREACH),
         ),
-        Part(
+        RemedyPart(
             "    optimizer = {name}(params, fused=True)  # if it has it, in place of foreach",
             purposes=TRAINS,
             since=(2, 0),
             given=(Feature.FOREACH,),
             unless=(Feature.FUSED,),
         ),
-        Part(
+        RemedyPart(
             "    optimizer = {name}(params, foreach=True)  # if it has it",
             purposes=TRAINS,
             since=(1, 12),
             before=(2, 0),
             unless=(Feature.FUSED, Feature.FOREACH),
         ),
-        Part(
+        RemedyPart(
             "    optimizer = torch.optim._multi_tensor.{name}(params)  # if it is there",
             purposes=TRAINS,
             before=(1, 12),
@@ -138,13 +144,13 @@ OPTIMIZER: Remedies = {
 
 ZERO_GRAD: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "    optimizer.zero_grad(set_to_none=True)  # the default: nothing is launched to set zeros",
             purposes=TRAINS,
             since=(2, 0),
             unless=(Feature.GRAPHS,),  # gradients that a recorded graph writes must stay where they are
         ),
-        Part(
+        RemedyPart(
             "    optimizer.zero_grad(set_to_none=True)  # nothing is launched to set zeros",
             purposes=TRAINS,
             before=(2, 0),
@@ -156,7 +162,7 @@ ZERO_GRAD: Remedies = {
 
 COMPILE_ALL: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Compile what still runs eagerly too: the loss and the whole step, and the optimizer:
     step = torch.compile(step)
@@ -165,7 +171,7 @@ Set numerics that must stay exact apart.""",
             purposes=TRAINS,
             since=(2, 0),
         ),
-        Part(
+        RemedyPart(
             """\
 Compile what still runs eagerly too, the whole model, and let one launch run it:
     model = torch.compile(model, mode="reduce-overhead")""",
@@ -173,17 +179,17 @@ Compile what still runs eagerly too, the whole model, and let one launch run it:
             since=(2, 0),
             certain=True,
         ),
-        Part(_ENGINES, purposes=SERVES, since=(2, 0), certain=True),
-        Part("`TORCH_LOGS=graph_breaks` says what cannot be compiled.", since=(2, 1)),
+        RemedyPart(_ENGINES, purposes=SERVES, since=(2, 0), certain=True),
+        RemedyPart("`TORCH_LOGS=graph_breaks` says what cannot be compiled.", since=(2, 1)),
     ),
     JAX: (
         """\
 Put the whole step into one program: each op outside of `jax.jit` is a program of its own.
     step = jax.jit(step, donate_argnums=0)""",
-        Part("Metrics, learning rates and keys belong inside.", purposes=TRAINS),
+        RemedyPart("Metrics, learning rates and keys belong inside.", purposes=TRAINS),
     ),
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Run the whole step in one `tf.function`, the optimizer and metrics included:
     @tf.function(jit_compile=True)   # jit_compile where shapes are fixed
@@ -191,7 +197,7 @@ Run the whole step in one `tf.function`, the optimizer and metrics included:
             purposes=TRAINS,
             since=(2, 5),
         ),
-        Part(
+        RemedyPart(
             """\
 Run the whole step in one `tf.function`:
     @tf.function(jit_compile=True)   # jit_compile where shapes are fixed
@@ -200,8 +206,8 @@ Run the whole step in one `tf.function`:
             since=(2, 5),
             certain=True,
         ),
-        Part("Run the whole step in one `tf.function`,", since=(2, 0), before=(2, 5)),
-        Part(
+        RemedyPart("Run the whole step in one `tf.function`,", since=(2, 0), before=(2, 5)),
+        RemedyPart(
             "and look for `run_eagerly=True` in `model.compile` and `tf.config.run_functions_eagerly(True)`.",
             since=(2, 0),
         ),
@@ -211,27 +217,27 @@ Run the whole step in one `tf.function`:
 
 RECOMPILED: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Keep the shapes that reach the compiled function fixed: pad or bucket them, or
     torch._dynamo.mark_dynamic(batch, 0)   # or torch.compile(model, dynamic=True)""",
             since=(2, 0),
         ),
-        Part("`TORCH_LOGS=recompiles` names the guard that failed.", since=(2, 1)),
+        RemedyPart("`TORCH_LOGS=recompiles` names the guard that failed.", since=(2, 1)),
     ),
     JAX: """\
 Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts. `jax.log_compiles()` names what
 is compiled; `jax.config.update("jax_explain_cache_misses", True)` says why. Call `jax.jit` once, outside of the loop:
 each new function or lambda that it is given is compiled anew, whatever its shapes.""",
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Pad or bucket inputs to a few fixed shapes, or give the function one signature for all:
     @tf.function(input_signature=[tf.TensorSpec([None, 224, 224, 3], tf.float32)])
 Pass tensors, not Python numbers: each new number is traced anew.""",
             unless=(Feature.SESSION,),
         ),
-        Part(
+        RemedyPart(
             "Pad or bucket inputs to a few fixed shapes, and add no ops to the graph in the loop (`graph.finalize()`).",
             given=(Feature.SESSION,),
         ),
@@ -240,8 +246,10 @@ Pass tensors, not Python numbers: each new number is traced anew.""",
         """\
 Pad or bucket inputs to a few fixed shapes: every new graph is compiled. So is one for each new value of a Python number
 that the graph is built with, and for each new way of cutting the step.""",
-        Part("`PT_XLA_DEBUG_LEVEL=2` prints for each compilation the line that asked for it, and why.", since=(2, 4)),
-        Part("`PT_XLA_DEBUG=1` prints for each compilation the line that asked for it, and why.", before=(2, 4)),
+        RemedyPart(
+            "`PT_XLA_DEBUG_LEVEL=2` prints for each compilation the line that asked for it, and why.", since=(2, 4)
+        ),
+        RemedyPart("`PT_XLA_DEBUG=1` prints for each compilation the line that asked for it, and why.", before=(2, 4)),
     ),
     None: "Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts.",
 }
@@ -254,14 +262,14 @@ boolean masks have results whose size depends on values; `torch.where`
 keeps the size:
     mean = torch.where(mask, values, 0.0).sum() / mask.sum()
 What is left can be asked for: https://github.com/pytorch/xla/issues. The lines are printed by""",
-        Part("    PT_XLA_DEBUG_LEVEL=2 python main.py", since=(2, 4)),
-        Part("    PT_XLA_DEBUG=1 python main.py", before=(2, 4)),
+        RemedyPart("    PT_XLA_DEBUG_LEVEL=2 python main.py", since=(2, 4)),
+        RemedyPart("    PT_XLA_DEBUG=1 python main.py", before=(2, 4)),
     )
 }
 
 GIVING_OPS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Leave less of it to Python: one update of all parameters.
     optimizer = torch.optim.AdamW(..., fused=True)""",
@@ -269,23 +277,23 @@ Leave less of it to Python: one update of all parameters.
             given=(Feature.OPTIMIZER,),
             unless=(Feature.FUSED,),
         ),
-        Part(
+        RemedyPart(
             """\
 Leave less of it to Python: a compiled model.
     model = torch.compile(model)""",
             since=(2, 0),
             unless=(Feature.COMPILED,),
         ),
-        Part(
+        RemedyPart(
             "Leave less of it to Python: compile the whole step, not only parts of it.",
             since=(2, 0),
             given=(Feature.COMPILED,),
         ),
-        Part("Leave less of it to Python: `torch.jit.script` or `torch.jit.trace` the model.", before=(2, 0)),
+        RemedyPart("Leave less of it to Python: `torch.jit.script` or `torch.jit.trace` the model.", before=(2, 0)),
     ),
     None: (
         "Leave less of it to Python: compile the model.",
-        Part("Update all parameters at once.", given=(Feature.OPTIMIZER,)),
+        RemedyPart("Update all parameters at once.", given=(Feature.OPTIMIZER,)),
     ),
 }
 

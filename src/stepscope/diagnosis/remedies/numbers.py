@@ -3,56 +3,58 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import Feature
-from stepscope.diagnosis.remedies.fitting import INFERS, JAX, NVIDIA, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies.fitting import INFERS, JAX, NVIDIA, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart
 
 _IN_16_BITS = "Run matrix work in 16 bits where the model allows it:"
 
 SIXTEEN_BITS: Remedies = {
     PYTORCH: (
         _IN_16_BITS,
-        Part(
+        RemedyPart(
             """\
     with torch.autocast("{device}", dtype=torch.{dtype}):
         output = model(*inputs)""",
             since=(1, 10),
         ),
-        Part(
+        RemedyPart(
             """\
     with torch.cuda.amp.autocast():  # float16
         output = model(*inputs)""",
             before=(1, 10),
         ),
-        Part("    model = model.to(torch.{dtype})  # or the whole model", purposes=INFERS, certain=True),
+        RemedyPart("    model = model.to(torch.{dtype})  # or the whole model", purposes=INFERS, certain=True),
     ),
     JAX: """\
 Run matrix work in 16 bits where the model allows it: keep parameters in fp32 and compute in {dtype}
 (`x.astype(jnp.{dtype})`, Flax: `dtype=jnp.{dtype}`).""",
     TENSORFLOW: (
         _IN_16_BITS,
-        Part(
+        RemedyPart(
             '    tf.keras.mixed_precision.set_global_policy("mixed_{dtype}")', since=(2, 4), unless=(Feature.SESSION,)
         ),
-        Part("    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", before=(2, 4), unless=(Feature.SESSION,)),
-        Part("    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", given=(Feature.SESSION,)),
+        RemedyPart(
+            "    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", before=(2, 4), unless=(Feature.SESSION,)
+        ),
+        RemedyPart("    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", given=(Feature.SESSION,)),
     ),
     None: "Run matrix work in 16 bits ({dtype}) where the model allows it.",
 }
 
 TF32: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             'Or keep fp32 and let the tensor cores take it: `torch.set_float32_matmul_precision("high")`.',
             since=(1, 12),
             vendors=NVIDIA,
         ),
-        Part(
+        RemedyPart(
             "Or keep fp32 and let the tensor cores take it: `torch.backends.cuda.matmul.allow_tf32 = True`.",
             before=(1, 12),
             vendors=NVIDIA,
         ),
     ),
     JAX: (
-        Part(
+        RemedyPart(
             """\
 Or keep fp32 and let the tensor cores take it:
     jax.config.update("jax_default_matmul_precision", "tensorfloat32")""",
@@ -60,7 +62,7 @@ Or keep fp32 and let the tensor cores take it:
         ),
     ),
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Or keep fp32 and let the tensor cores take it, as is the default:
     tf.config.experimental.enable_tensor_float_32_execution(True)""",
@@ -68,15 +70,15 @@ Or keep fp32 and let the tensor cores take it, as is the default:
             vendors=NVIDIA,
         ),
     ),
-    None: (Part("Or keep fp32 and let the tensor cores take it (TF32).", vendors=NVIDIA),),
+    None: (RemedyPart("Or keep fp32 and let the tensor cores take it (TF32).", vendors=NVIDIA),),
 }
 """Beside 16 bits; nothing where the device's tensor cores take no TF32."""
 
 LOSS_SCALING: Remedies = {
     PYTORCH: (
-        Part("With float16 scale the loss: `torch.amp.GradScaler()`.", purposes=TRAINS, since=(2, 3)),
-        Part("With float16 scale the loss: `torch.cuda.amp.GradScaler()`.", purposes=TRAINS, before=(2, 3)),
+        RemedyPart("With float16 scale the loss: `torch.amp.GradScaler()`.", purposes=TRAINS, since=(2, 3)),
+        RemedyPart("With float16 scale the loss: `torch.cuda.amp.GradScaler()`.", purposes=TRAINS, before=(2, 3)),
     ),
-    None: (Part("With float16 scale the loss.", purposes=TRAINS),),
+    None: (RemedyPart("With float16 scale the loss.", purposes=TRAINS),),
 }
 """Beside 16 bits; nothing where no loss is."""

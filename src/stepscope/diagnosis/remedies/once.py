@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import Feature
-from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, Part, Remedies
+from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, Remedies, RemedyPart
 
-_EAGERLY = Part(
+_EAGERLY = RemedyPart(
     "`CUDA_MODULE_LOADING=EAGER` loads all code as the program starts, which takes longer and more memory; left at "
     "LAZY, the default of CUDA 12.2 and later, each kernel is loaded when it is first launched.",
     vendors=("NVIDIA",),
 )
-_REQUESTS = Part(
+_REQUESTS = RemedyPart(
     "Run a request of each shape before real ones come in, so that none of them waits for this.", INFERS, certain=True
 )
 CODE_LOADING: Remedies = {
@@ -29,8 +29,8 @@ Let some steps pass before you record:
 }
 
 _LATER = (
-    Part("Let the profiler wait a few steps longer.", unless=(Feature.OWN_RECORDING,)),
-    Part("More steps are left alone with `--skip`, or `wait=` of a schedule.", given=(Feature.OWN_RECORDING,)),
+    RemedyPart("Let the profiler wait a few steps longer.", unless=(Feature.OWN_RECORDING,)),
+    RemedyPart("More steps are left alone with `--skip`, or `wait=` of a schedule.", given=(Feature.OWN_RECORDING,)),
 )
 LATER: Remedies = {None: _LATER}
 ONCE_LOADED: Remedies = {None: (*_LATER, _REQUESTS)}

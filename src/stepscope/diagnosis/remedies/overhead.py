@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import Feature
-from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, TRAINS, Remedies, RemedyPart
 
 _TRAINER, _LIGHTNING = Feature.TRAINER, Feature.LIGHTNING
 
 AROUND_OPS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Give each step more to compute, so that the same Python serves more samples: a larger batch, where the model learns from
 it as well.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             "    TrainingArguments(..., per_device_train_batch_size=32)",
             purposes=TRAINS,
             given=(_TRAINER,),
         ),
-        Part("Compute more inputs in one call.", purposes=INFERS, certain=True),
-        Part(
+        RemedyPart("Compute more inputs in one call.", purposes=INFERS, certain=True),
+        RemedyPart(
             """\
 Compile the model, which then runs without Python between its ops (measure it: compiling takes a while, and changing
 shapes compile anew):
@@ -29,7 +29,7 @@ shapes compile anew):
             since=(2, 0),
             unless=(Feature.COMPILED, _TRAINER),
         ),
-        Part(
+        RemedyPart(
             """\
 Compile the model, which then runs without Python between its ops (measure it: compiling takes a while, and changing
 shapes compile anew):
@@ -37,14 +37,14 @@ shapes compile anew):
             given=(_TRAINER,),
             unless=(Feature.COMPILED,),
         ),
-        Part(
+        RemedyPart(
             """\
 Log and show less often:
     TrainingArguments(..., logging_steps=100, disable_tqdm=True)""",
             purposes=TRAINS,
             given=(_TRAINER,),
         ),
-        Part(
+        RemedyPart(
             """\
 Log and show less often:
     Trainer(..., log_every_n_steps=100, enable_progress_bar=False)""",
@@ -73,13 +73,13 @@ IN_CALLBACKS: Remedies = {
         """\
 Do the work of the callback every N steps (`if step % 100 == 0:`), and compute on whole tensors before one number is
 read: each `.item()` is an op, and Python around it.""",
-        Part(
+        RemedyPart(
             """\
 Lightning's own callbacks are left out by arguments of its Trainer:
     Trainer(..., enable_progress_bar=False, log_every_n_steps=100)""",
             given=(_LIGHTNING,),
         ),
-        Part(
+        RemedyPart(
             """\
 Logging and the progress bar are set by arguments of the Trainer:
     TrainingArguments(..., logging_steps=100, disable_tqdm=True)""",

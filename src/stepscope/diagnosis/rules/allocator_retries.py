@@ -7,7 +7,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import HostWork, host_finding, host_work, in_words
-from stepscope.diagnosis.remedies import JAX, PYTORCH, SEGMENTS, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, SEGMENTS, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_bytes, format_count, format_share
 
@@ -32,24 +32,24 @@ accounting books to `allocator`; waits that the frees bring about are those of `
 SHORT_OF_MEMORY: Remedies = {
     PYTORCH: (
         "Let the allocator use what it holds for other sizes, then need less of it: a smaller batch,",
-        Part("activation checkpointing,", purposes=TRAINS),
+        RemedyPart("activation checkpointing,", purposes=TRAINS),
         "fewer tensors kept alive, shapes that stay the same (pad or bucket).",
         *SEGMENTS,
     ),
     JAX: (
         "Need less at once: a smaller batch,",
-        Part("`jax.checkpoint` around layers,", purposes=TRAINS),
+        RemedyPart("`jax.checkpoint` around layers,", purposes=TRAINS),
         "and `jax.jit(step, donate_argnums=0)` so that what is overwritten is not kept beside its successor.",
     ),
     TENSORFLOW: (
         "Need less at once: a smaller batch,",
-        Part("`tf.recompute_grad` around layers,", purposes=TRAINS),
+        RemedyPart("`tf.recompute_grad` around layers,", purposes=TRAINS),
         """\
 shapes that stay the same; or let memory be used for other sizes with `TF_GPU_ALLOCATOR=cuda_malloc_async`.""",
     ),
     None: (
         "Need less memory at once: a smaller batch,",
-        Part("recomputed activations,", purposes=TRAINS),
+        RemedyPart("recomputed activations,", purposes=TRAINS),
         "shapes that stay the same.",
     ),
 }

@@ -4,7 +4,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.limits import MIXED_SHARE
 from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, named
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_ns, format_share
 
@@ -29,14 +29,14 @@ _LEFT_OUT: Remedies = {
         """\
 Find what keeps these ops out of autocast: they stand outside of its `with`, or get fp32 tensors where the others got
 cast ones (`baddbmm`, in-place and `out=` calls are not cast).""",
-        Part(
+        RemedyPart(
             """\
 Or they hide in a custom autograd function:
     @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.bfloat16)""",
             purposes=TRAINS,
             since=(2, 4),
         ),
-        Part(
+        RemedyPart(
             """\
 Or they hide in a custom autograd function:
     @torch.cuda.amp.custom_fwd(cast_inputs=torch.float16)""",

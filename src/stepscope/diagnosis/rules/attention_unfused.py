@@ -8,7 +8,7 @@ from stepscope.analysis.unfused_attention import Sites
 from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.matrix_work import NO_PEAKS
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import faster_kernels
@@ -37,14 +37,14 @@ _ALSO = " Findings on number formats and matrix units speak of the same products
 NO_SHAPES = "Record shapes (`record_shapes=True`): the sizes of the scores tell what a fused kernel would take."
 
 _LIMITS = (
-    Part(
+    RemedyPart(
         """\
 Its kernels take fp16 and bf16 (bf16 from Ampere on) with heads of up to 256 and no mask but `is_causal`, or, fp32 among
 them, any `attn_mask` with head sizes that are multiples of 8 (of 4 in fp32); dropout goes with both. fp64 has none.""",
         since=(2, 0),
         vendors=("NVIDIA",),
     ),
-    Part(
+    RemedyPart(
         """\
 On AMD its kernels come with the ROCm builds, for Instinct MI200 and later, in fp16, bf16 and fp32, with heads of up to
 256; a mask has to be boolean or of the queries' type.""",
@@ -55,7 +55,7 @@ On AMD its kernels come with the ROCm builds, for Instinct MI200 and later, in f
 
 _SDPA: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Call the fused op in place of both products and what stands between them:
     y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)   # or is_causal=True; dropout_p=
@@ -80,7 +80,7 @@ _FALLEN_BACK: Remedies = {
         """\
 `scaled_dot_product_attention` is called, but none of its fused kernels fits, so that plain ops run: look which of its
 conditions on format, head size, mask and layout (a contiguous last dimension) is not met.""",
-        Part(
+        RemedyPart(
             """\
 With only fused kernels allowed it warns of each condition that is not met, and fails:
     with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): ...""",

@@ -13,7 +13,7 @@ from stepscope.analysis.places import find_places
 from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope, packs_tensors
 from stepscope.trace import intervals as iv
@@ -44,48 +44,48 @@ collective is not told from their other work.""",
 
 _CURE: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Let gradients live in the buckets that are reduced, so that nothing is copied back, and send buffers (running means of
 batch norm) only where they must agree:
     model = DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             # A replayed graph writes to the gradients it was captured with.
             "    optimizer.zero_grad(set_to_none=True)",
             purposes=TRAINS,
             unless=(Feature.GRAPHS,),
         ),
-        Part(
+        RemedyPart(
             """\
 With FSDP wrap larger blocks, so that fewer and larger tensors are packed. With Horovod reduce large gradients alone:
 `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
             purposes=TRAINS,
         ),
-        Part("Wrap larger blocks, so that fewer and larger tensors are packed.", purposes=INFERS, certain=True),
+        RemedyPart("Wrap larger blocks, so that fewer and larger tensors are packed.", purposes=INFERS, certain=True),
     ),
     JAX: (
         """\
 Shard arrays along the axis that is gathered or scattered last in memory (`PartitionSpec` on the leading dimension), so
 that XLA need not transpose before and after.""",
-        Part("Reduce the tree of gradients in one call without `ravel_pytree`.", purposes=TRAINS),
+        RemedyPart("Reduce the tree of gradients in one call without `ravel_pytree`.", purposes=TRAINS),
     ),
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Reduce each gradient by itself, if most are large (unless told otherwise all are packed into one tensor):
     tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.NcclAllReduce(num_packs=0))""",
             purposes=TRAINS,
             since=(2, 0),
         ),
-        Part(
+        RemedyPart(
             """\
     tf.distribute.experimental.CommunicationOptions(bytes_per_pack=1)  # several workers; 0 is one pack of all""",
             purposes=TRAINS,
             since=(2, 4),
         ),
-        Part("With Horovod, `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.", purposes=TRAINS),
+        RemedyPart("With Horovod, `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.", purposes=TRAINS),
     ),
     None: "Exchange large tensors in place instead of packing them into a buffer, or keep them in it.",
 }

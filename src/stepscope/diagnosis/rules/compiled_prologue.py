@@ -9,7 +9,7 @@ from stepscope.analysis.places import find_places
 from stepscope.diagnosis.dispatch import prologue_time
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, PYTORCH, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_times
@@ -39,13 +39,13 @@ Before its first launch compiled code checks its guards and handles every argume
 the time grows with their number and with the number of compiled regions. Compile one region in place of many (the whole
 model or step), and pass fewer tensors (one stacked tensor in place of a list, no dictionaries of them).
 `TORCH_LOGS=guards` lists what is checked.""",
-        Part(
+        RemedyPart(
             """\
 Once every shape was seen, guards that can be left out are, at your own risk:
     torch.compiler.set_stance(skip_guard_eval_unsafe=True)""",
             since=(2, 6),
         ),
-        Part(
+        RemedyPart(
             """\
 Weights that do not change can be part of the compiled code: `torch._inductor.config.freezing = True` before compiling,
 under `torch.no_grad()`.""",

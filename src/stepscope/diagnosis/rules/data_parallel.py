@@ -10,7 +10,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace.codes import mapped
 from stepscope.units import format_ns
@@ -45,15 +45,15 @@ _UNTOLD = (
 _FIX: Remedies = {
     None: (
         "Use a process per device instead of threads in one:",
-        Part("    torchrun --nproc-per-node=gpu main.py", since=(1, 10)),
-        Part("    python -m torch.distributed.launch --nproc_per_node=8 main.py", before=(1, 10)),
-        Part(
+        RemedyPart("    torchrun --nproc-per-node=gpu main.py", since=(1, 10)),
+        RemedyPart("    python -m torch.distributed.launch --nproc_per_node=8 main.py", before=(1, 10)),
+        RemedyPart(
             """\
     model = torch.nn.parallel.DistributedDataParallel(model.to(local_rank), device_ids=[local_rank])
 The model then stays on its device, and only gradients travel, while the backward pass computes.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             "The model then stays on its device, and each process works on inputs of its own: nothing travels.",
             purposes=INFERS,
             certain=True,

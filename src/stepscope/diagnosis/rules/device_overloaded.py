@@ -7,7 +7,7 @@ from stepscope.analysis.balance import balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.limits import TOGETHER_SHARE
-from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns
 
@@ -37,13 +37,13 @@ A device is overloaded where it computes this many times what the others do: les
 
 _CURE: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 What runs on one device only, the loss and the gathered outputs of DataParallel, metrics, an optimizer that is not
 sharded, belongs on all: DistributedDataParallel computes the loss where the outputs are.""",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             "What runs on one device only, such as work on the gathered outputs of DataParallel, belongs on all.",
             purposes=INFERS,
             certain=True,

@@ -7,7 +7,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.limits import TOGETHER_SHARE
-from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns, format_share
 
@@ -44,15 +44,15 @@ idle.""",
 _CURE: Remedies = {
     PYTORCH: (
         "A model whose layers are split over devices computes on one at a time. Send several micro-batches through it",
-        Part("(`torch.distributed.pipelining`,", since=(2, 4)),
-        Part("`ScheduleGPipe` or `Schedule1F1B`),", since=(2, 4), purposes=TRAINS),
-        Part("`ScheduleGPipe`),", since=(2, 4), purposes=INFERS, certain=True),
-        Part("(`torch.distributed.pipeline.sync.Pipe`),", since=(1, 8), before=(2, 4)),
-        Part(
+        RemedyPart("(`torch.distributed.pipelining`,", since=(2, 4)),
+        RemedyPart("`ScheduleGPipe` or `Schedule1F1B`),", since=(2, 4), purposes=TRAINS),
+        RemedyPart("`ScheduleGPipe`),", since=(2, 4), purposes=INFERS, certain=True),
+        RemedyPart("(`torch.distributed.pipeline.sync.Pipe`),", since=(1, 8), before=(2, 4)),
+        RemedyPart(
             "shard it instead (FSDP, tensor parallelism), or give each device the whole model and its own batch (DDP).",
             purposes=TRAINS,
         ),
-        Part(
+        RemedyPart(
             "shard it instead (tensor parallelism), or give each device the whole model and its own requests.",
             purposes=INFERS,
             certain=True,

@@ -10,7 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, Exposed, exchange_of, exposed_of
-from stepscope.analysis.exchange.late import Late, late_device
+from stepscope.analysis.exchange.late import LateDevice, late_device
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.places import find_places
@@ -326,7 +326,7 @@ def _kinds_of(talk: _Talk) -> list[int]:
     return [KINDS.index(kind) for one in talk.exchanges for kind in KINDS_OF[one]]
 
 
-def _late(facts: Facts, talk: _Talk) -> Late | None:
+def _late(facts: Facts, talk: _Talk) -> LateDevice | None:
     """The device of this profile for which one mostly waits where it exchanges; None where all are there in time."""
     late = late_device(facts.collectives, talk.device, _kinds_of(talk), facts.used)
     return late if late and facts.per_step(late.wait_ns) >= MOSTLY_LATE * talk.cost else None

@@ -7,7 +7,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.dispatch import waited_for
 from stepscope.diagnosis.evidence import SHOWN, placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import Part, Remedies, remedy
+from stepscope.diagnosis.remedies import Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.compiled_code import compiled_frame, resumed_at
 from stepscope.trace import intervals as iv
@@ -35,8 +35,8 @@ say where a graph was resumed: without those the basis is a heuristic.""",
 
 _FIX: Remedies = {
     None: (
-        Part("Remove what breaks the graph: `TORCH_LOGS=graph_breaks` names each reason and line.", since=(2, 1)),
-        Part("Remove what breaks the graph: `torch._dynamo.explain` names each reason and line.", before=(2, 1)),
+        RemedyPart("Remove what breaks the graph: `TORCH_LOGS=graph_breaks` names each reason and line.", since=(2, 1)),
+        RemedyPart("Remove what breaks the graph: `torch._dynamo.explain` names each reason and line.", before=(2, 1)),
         """\
 Most are reads of a value (`.item()`, `print`, `if tensor:`), calls into code that cannot be traced, and changes of
 Python objects outside the function. Then let a break be an error, so that none comes back:

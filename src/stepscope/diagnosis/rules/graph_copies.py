@@ -9,7 +9,7 @@ from stepscope.analysis.graph_copies import GraphCopies, asking
 from stepscope.diagnosis.dispatch import launched_at, waited_for
 from stepscope.diagnosis.evidence import placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, PYTORCH, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Rows
@@ -39,20 +39,22 @@ _CURE: Remedies = {
 A graph reads fixed addresses, so that every input which moves is copied. Write inputs where the graph reads them (the
 op before with `out=`, or `static.copy_(batch)` straight from the host), and read outputs before the next launch in
 place of cloning them.""",
-        Part(
+        RemedyPart(
             """\
 With `torch.compile(mode="reduce-overhead")` say which tensors stay where they are, before the first call:
     torch._dynamo.mark_static_address(tensor)   # caches, buffers, anything that is written in place""",
             since=(2, 1),
         ),
-        Part(
+        RemedyPart(
             """\
 Parameters and gradients that are made anew in each step move too: `optimizer.zero_grad(set_to_none=False)` keeps
 gradients in place for a graph that was recorded by hand.""",
             purposes=TRAINS,
         ),
-        Part("Engines that serve models: one buffer for all batch sizes, of which each graph reads a slice.", INFERS),
-        Part(
+        RemedyPart(
+            "Engines that serve models: one buffer for all batch sizes, of which each graph reads a slice.", INFERS
+        ),
+        RemedyPart(
             """\
 What must be copied can be copied by one launch:
     torch._foreach_copy_(static_inputs, inputs)""",

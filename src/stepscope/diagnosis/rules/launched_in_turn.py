@@ -8,7 +8,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns
 
@@ -43,17 +43,19 @@ Runs of launches per step and device up to which devices are launched in turn: 1
 
 _CURE: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "Use a process per device (`torchrun` with DistributedDataParallel): each launches for its own device.",
             purposes=TRAINS,
             since=(1, 10),
         ),
-        Part("Use a process per device: each launches for its own.", purposes=INFERS, certain=True),
-        Part("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
+        RemedyPart("Use a process per device: each launches for its own.", purposes=INFERS, certain=True),
+        RemedyPart("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
         "Within one process, launch from a thread per device,",
-        Part("or launch captured graphs (`torch.cuda.graph`), which takes one call.", purposes=RUNS, since=(1, 10)),
-        Part("not from one for all.", purposes=RUNS, before=(1, 10)),
-        Part("not from one for all.", purposes=(Purpose.CAPTURE,), certain=True),
+        RemedyPart(
+            "or launch captured graphs (`torch.cuda.graph`), which takes one call.", purposes=RUNS, since=(1, 10)
+        ),
+        RemedyPart("not from one for all.", purposes=RUNS, before=(1, 10)),
+        RemedyPart("not from one for all.", purposes=(Purpose.CAPTURE,), certain=True),
     ),
     TENSORFLOW: """\
 Give each device its own launching threads, apart from those that run the input pipeline:
@@ -64,19 +66,21 @@ Give each device its own launching threads, apart from those that run the input 
 
 _THREADS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             "Use a process per device (`torchrun` with DistributedDataParallel): threads of one process share Python's "
             "lock, and launch one at a time.",
             purposes=TRAINS,
             since=(1, 10),
         ),
-        Part(
+        RemedyPart(
             "Use a process per device: threads of one share Python's lock, and launch one at a time.",
             purposes=INFERS,
             certain=True,
         ),
-        Part("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
-        Part("In one process, captured graphs (`torch.cuda.graph`) take one call each.", purposes=RUNS, since=(1, 10)),
+        RemedyPart("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
+        RemedyPart(
+            "In one process, captured graphs (`torch.cuda.graph`) take one call each.", purposes=RUNS, since=(1, 10)
+        ),
     ),
     TENSORFLOW: _CURE[TENSORFLOW],
     None: "Launch from a process per device, or see what makes the launching threads wait for each other.",

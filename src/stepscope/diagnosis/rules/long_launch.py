@@ -16,9 +16,9 @@ from stepscope.diagnosis.dispatch import not_dispatching, prologue_time, waiting
 from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.host_stretches import Stretches
+from stepscope.diagnosis.host_stretches import HostStretches
 from stepscope.diagnosis.host_work import covering, in_words, work_in
-from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
@@ -67,7 +67,7 @@ _MANY = (
 )
 _BUFFERS: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Where it is DistributedDataParallel that sends the buffers of the model before each forward pass, and they need not be
 equal on all ranks:
@@ -86,7 +86,7 @@ _FEWER_VIEWS: Remedies = {
         """\
 Make fewer of them: keep what is cut from one tensor while that tensor stays, cut it all in one call
 (`flat.split(sizes)`, `x.unbind(0)`), and where a loop cuts tensor by tensor let one op work on the whole.""",
-        Part(
+        RemedyPart(
             "Compiled code makes them once, not in each step: `torch.compile` of the function they are made in.",
             since=(2, 0),
             unless=(Feature.COMPILED,),
@@ -137,7 +137,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
     )
 
 
-def _fix(facts: Facts, found: Stretches) -> str:
+def _fix(facts: Facts, found: HostStretches) -> str:
     """What helps against what runs in the longest of the stretches."""
     views = _views(facts, found)
     if views:
@@ -164,7 +164,7 @@ def _outer_ops(facts: Facts) -> Rows:
     return np.flatnonzero(is_outermost(slices.kind == Kind.HOST_OP, slices.parent))
 
 
-def _views(facts: Facts, found: Stretches) -> str | None:
+def _views(facts: Facts, found: HostStretches) -> str | None:
     """What is said of ops that only describe tensors, where they are many and most of what the host does."""
     slices = facts.trace.slices
     ops = _outer_ops(facts)
@@ -193,7 +193,7 @@ def _cures(facts: Facts, op: int, is_op: Bools) -> list[str]:
     return [remedy(_CURE, facts.workload)]
 
 
-def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Stretches:
+def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> HostStretches:
     """What no other rule tells of the waiting for launches in long gaps."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
@@ -212,4 +212,4 @@ def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Stre
     booked = iv.covered_between((pieces.start[launching], pieces.end[launching]), *left)
     kept = (np.bincount(gap[at], booked, len(gaps)) > LAUNCH_GAP_NS)[gap[at]]
     between = crosses_step(account)[gap[at][kept]]
-    return Stretches(left[0][kept], left[1][kept], track[at][kept], between, np.zeros_like(between))
+    return HostStretches(left[0][kept], left[1][kept], track[at][kept], between, np.zeros_like(between))

@@ -9,7 +9,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.phases import loss_scale_branch
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import TENSORFLOW, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
@@ -47,19 +47,19 @@ Take one, first what needs no scale:
         """\
 - A fixed scale asks the host nothing, but must be right: too large and gradients overflow, too small and they vanish.
 Take what the dynamic one settled at, and watch the loss:""",
-        Part("    keras.optimizers.Adam(..., loss_scale_factor=SCALE)  # Keras 3", since=(2, 16)),
-        Part(
+        RemedyPart("    keras.optimizers.Adam(..., loss_scale_factor=SCALE)  # Keras 3", since=(2, 16)),
+        RemedyPart(
             "    tf.keras.mixed_precision.LossScaleOptimizer(optimizer, dynamic=False, initial_scale=SCALE)  # Keras 2",
             since=(2, 4),
         ),
-        Part(
+        RemedyPart(
             "    tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer, loss_scale=SCALE)",
             before=(2, 4),
         ),
     ),
     None: (
         "Take one, first what needs no scale:\n- bfloat16 has fp32's range: no scaler, where the device takes it.",
-        Part(
+        RemedyPart(
             "- An optimizer with `fused=True` reads on the device whether to skip: the scaler does not ask the host.",
             since=(2, 0),
         ),

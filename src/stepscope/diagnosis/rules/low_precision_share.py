@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.kernels import Precision, precision_of
+from stepscope.analysis.kernels import PrecisionShares, precision_of
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, sixteen_bits
@@ -48,13 +48,13 @@ def find(facts: Facts) -> list[Finding]:
     return found
 
 
-def _is_wide(precision: Precision) -> bool:
+def _is_wide(precision: PrecisionShares) -> bool:
     """Whether hardly any kernel time is in 16 bits, where enough of it is known to say so."""
     low, known = precision.low_by_time, precision.known_by_time
     return low is not None and known is not None and low < LOW_PRECISION_SHARE and known >= PRECISION_UNKNOWN
 
 
-def _finding(work: MatrixWork, precision: Precision) -> Finding:
+def _finding(work: MatrixWork, precision: PrecisionShares) -> Finding:
     uses = work.uses(is_wide)
     return matrix_finding(
         work,
@@ -71,7 +71,7 @@ def _finding(work: MatrixWork, precision: Precision) -> Finding:
     )
 
 
-def _known(precision: Precision) -> str:
+def _known(precision: PrecisionShares) -> str:
     share = precision.known_by_time or 0.0
     if share >= PRECISION_KNOWN:
         return "kernel time"

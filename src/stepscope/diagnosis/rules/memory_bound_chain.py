@@ -16,7 +16,7 @@ from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.evidence import placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_bytes, format_mean, format_ns, format_times
 from stepscope.whatif.changes import faster_kernels
@@ -60,32 +60,34 @@ _INDUCTOR = (2, 0)
 
 _FUSE: Remedies = {
     PYTORCH: (
-        Part("Let a compiler write one kernel for each run:\n    model = torch.compile(model)", since=_INDUCTOR),
-        Part("Let a compiler write one kernel for each run:\n    model = torch.jit.script(model)", before=_INDUCTOR),
+        RemedyPart("Let a compiler write one kernel for each run:\n    model = torch.compile(model)", since=_INDUCTOR),
+        RemedyPart(
+            "Let a compiler write one kernel for each run:\n    model = torch.jit.script(model)", before=_INDUCTOR
+        ),
         "Or call a fused op where there is one: `torch.nn.GELU`,",
-        Part("`torch.nn.functional.rms_norm`,", since=(2, 4)),
-        Part("an optimizer with `fused=True`,", since=(2, 0), purposes=TRAINS),
+        RemedyPart("`torch.nn.functional.rms_norm`,", since=(2, 4)),
+        RemedyPart("an optimizer with `fused=True`,", since=(2, 0), purposes=TRAINS),
         "`torch.nn.functional.layer_norm`.",
     ),
     JAX: """\
 Put the whole step under one `jax.jit`: XLA fuses what it compiles together, not what is called op by op.""",
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Let XLA fuse what it compiles: the functions that hold these ops with fixed shapes, or all clusters it finds:
     @tf.function(jit_compile=True)""",
             since=(2, 5),
             unless=(Feature.SESSION,),
         ),
-        Part("Let XLA fuse what it compiles, all clusters it finds:", before=(2, 5), unless=(Feature.SESSION,)),
-        Part(
+        RemedyPart("Let XLA fuse what it compiles, all clusters it finds:", before=(2, 5), unless=(Feature.SESSION,)),
+        RemedyPart(
             """\
 Let XLA fuse what it compiles, all clusters it finds:
     config.graph_options.optimizer_options.global_jit_level = tf.compat.v1.OptimizerOptions.ON_2
     # or TF_XLA_FLAGS=--tf_xla_auto_jit=2 in the environment""",
             given=(Feature.SESSION,),
         ),
-        Part(
+        RemedyPart(
             """\
     tf.config.optimizer.set_jit("autoclustering")   # or TF_XLA_FLAGS=--tf_xla_auto_jit=2 in the environment""",
             unless=(Feature.SESSION,),

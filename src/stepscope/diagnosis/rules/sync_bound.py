@@ -13,7 +13,16 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.limits import WAIT_SHARE
-from stepscope.diagnosis.remedies import CHECKPOINTS, PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import (
+    CHECKPOINTS,
+    PYTORCH,
+    SYNC_CALL,
+    SYNC_DEBUG,
+    TENSORFLOW,
+    Remedies,
+    RemedyPart,
+    remedy,
+)
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.sync_hints import Advice, Replacement
@@ -201,7 +210,7 @@ def _advice(facts: Facts, given: str | Advice) -> str:
     told = (takes(device_of(facts.trace, activity.device), "bf16") for activity in facts.activities)
     if given.needs_bf16 and False in told:
         return ""
-    return given.text if Part("", given.purposes, given.since).fits(facts.workload) else ""
+    return given.text if RemedyPart("", given.purposes, given.since).fits(facts.workload) else ""
 
 
 def _fix(facts: Facts, syncs: list[Sync]) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import Kernel, MatrixWork, beside_units, matrix_finding, matrix_works, named
-from stepscope.diagnosis.remedies import JAX, NVIDIA, PYTORCH, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, NVIDIA, PYTORCH, TENSORFLOW, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.kernels import Family
 from stepscope.units import format_ns
@@ -26,7 +26,7 @@ saving is the ratio of the two peaks, and where bytes are known no more than mem
 
 _SETTING: Remedies = {
     PYTORCH: (
-        Part(
+        RemedyPart(
             """\
 Let the tensor cores take fp32 products (convolutions do so by default, matrix multiplications do not):
     torch.set_float32_matmul_precision("high")
@@ -34,7 +34,7 @@ Let the tensor cores take fp32 products (convolutions do so by default, matrix m
             since=(1, 12),
             vendors=NVIDIA,
         ),
-        Part(
+        RemedyPart(
             """\
 Let the tensor cores take fp32 products, as is the default from 1.7 to 1.11:
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -44,7 +44,7 @@ Let the tensor cores take fp32 products, as is the default from 1.7 to 1.11:
         ),
     ),
     JAX: (
-        Part(
+        RemedyPart(
             """\
 Let the tensor cores take fp32 products:
     jax.config.update("jax_default_matmul_precision", "tensorfloat32")""",
@@ -52,7 +52,7 @@ Let the tensor cores take fp32 products:
         ),
     ),
     TENSORFLOW: (
-        Part(
+        RemedyPart(
             """\
 Let the tensor cores take fp32 products, as is the default:
     tf.config.experimental.enable_tensor_float_32_execution(True)""",
@@ -60,7 +60,7 @@ Let the tensor cores take fp32 products, as is the default:
             vendors=NVIDIA,
         ),
     ),
-    None: (Part("Let the tensor cores take fp32 products (TF32).", vendors=NVIDIA),),
+    None: (RemedyPart("Let the tensor cores take fp32 products (TF32).", vendors=NVIDIA),),
 }
 """The rule speaks of NVIDIA's devices alone."""
 

@@ -11,7 +11,7 @@ from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.dispatch import dispatching, waiting_for_launches
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns
 from stepscope.whatif.limits import LAUNCH_GAP_NS
@@ -48,25 +48,25 @@ _TRANSFERS = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_STAGING, Categ
 
 _OR_CPU = """\
 Or time the same step on the CPU: for a model this small it may be faster, as nothing is launched and sent."""
-_MORE = Part("Give each step more to do: a larger batch where memory and convergence allow it,", purposes=TRAINS)
-_MORE_WITHOUT_TRAINING = Part(
+_MORE = RemedyPart("Give each step more to do: a larger batch where memory and convergence allow it,", purposes=TRAINS)
+_MORE_WITHOUT_TRAINING = RemedyPart(
     "Give each step more to do: a larger batch where memory and latency allow it,", purposes=INFERS, certain=True
 )
 _FIX: Remedies = {
     PYTORCH: (
         _MORE,
         _MORE_WITHOUT_TRAINING,
-        Part("or a step that one launch runs (`torch.cuda.CUDAGraph`).", purposes=RUNS, since=(1, 10)),
-        Part("or fewer and larger ops.", purposes=RUNS, before=(1, 10)),
-        Part("or fewer and larger ops.", purposes=(Purpose.CAPTURE,), certain=True),
+        RemedyPart("or a step that one launch runs (`torch.cuda.CUDAGraph`).", purposes=RUNS, since=(1, 10)),
+        RemedyPart("or fewer and larger ops.", purposes=RUNS, before=(1, 10)),
+        RemedyPart("or fewer and larger ops.", purposes=(Purpose.CAPTURE,), certain=True),
         _OR_CPU,
     ),
     JAX: (_MORE, _MORE_WITHOUT_TRAINING, "or several steps in one call (`jax.lax.scan`).", _OR_CPU),
     TENSORFLOW: (
         _MORE,
         _MORE_WITHOUT_TRAINING,
-        Part("or several steps in one call (`steps_per_execution`).", since=(2, 4)),
-        Part("or fewer and larger ops.", before=(2, 4)),
+        RemedyPart("or several steps in one call (`steps_per_execution`).", since=(2, 4)),
+        RemedyPart("or fewer and larger ops.", before=(2, 4)),
         _OR_CPU,
     ),
     None: (_MORE, _MORE_WITHOUT_TRAINING, "or several steps in one launch.", _OR_CPU),

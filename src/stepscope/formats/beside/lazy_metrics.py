@@ -26,7 +26,7 @@ _MOST_DIGITS = 18
 _LINE = re.compile(r"\s*(Metric|Counter|TotalSamples|Accumulator|Value):\s*(.{1,300})$")
 
 
-class Reading(NamedTuple):
+class MetricReading(NamedTuple):
     """What a report says of one metric or counter."""
 
     times: int
@@ -34,9 +34,9 @@ class Reading(NamedTuple):
     unit: str | None = None
 
 
-def parsed(report: str) -> dict[str, Reading]:
+def parsed(report: str) -> dict[str, MetricReading]:
     """Readings by name; lines that are none are passed over."""
-    found: dict[str, Reading] = {}
+    found: dict[str, MetricReading] = {}
     name = None
     for line in report.splitlines():
         said = _LINE.match(line)
@@ -49,9 +49,9 @@ def parsed(report: str) -> dict[str, Reading]:
             continue
         elif what == "Accumulator":
             total, unit = _amount(value)
-            found[name] = found.get(name, Reading(0))._replace(total=total, unit=unit)
+            found[name] = found.get(name, MetricReading(0))._replace(total=total, unit=unit)
         elif value.isdecimal() and len(value) <= _MOST_DIGITS:
-            found[name] = found.get(name, Reading(0))._replace(times=int(value))
+            found[name] = found.get(name, MetricReading(0))._replace(times=int(value))
     return found
 
 
@@ -70,7 +70,7 @@ def with_metrics(trace: Trace, manifest: Mapping[str, Any] | None, name: str) ->
     rows = [
         (name, earlier.times, reading.times, earlier.total, reading.total, reading.unit, steps)
         for name, reading in after.items()
-        for earlier in (before.get(name, Reading(0, 0.0 if reading.unit else math.nan)),)
+        for earlier in (before.get(name, MetricReading(0, 0.0 if reading.unit else math.nan)),)
     ]
     strings, metrics = table_of(trace.strings, t.Metrics, rows)
     return dataclasses.replace(trace, strings=strings, metrics=metrics)

@@ -10,7 +10,7 @@ from stepscope.formats.chrome.arguments import ArgumentColumns
 from stepscope.formats.chrome.arrows import FLOW_KINDS, arrows
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.samples import series_names
-from stepscope.formats.chrome.sorting import Fate, Sorting
+from stepscope.formats.chrome.sorting import ChromeFate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
@@ -65,7 +65,7 @@ class Conversion:
 
     # --- what a dialect says --------------------------------------------------------------------------------------
 
-    def fate_of_events(self) -> Fate:
+    def fate_of_events(self) -> ChromeFate:
         """Which events become what."""
         return self.sorting.fate
 

@@ -16,7 +16,7 @@ from stepscope.trace.tables import F64, I32, I64, U8, Bools
 
 
 @record
-class Argument:
+class ArgumentColumn:
     """One argument key over all the events that have it.
 
     ``rows`` (rising) are event rows. Where the value is a plain integer (also a quoted one, ``"9216"``), ``ints``
@@ -30,7 +30,7 @@ class Argument:
     texts: I32
 
     @classmethod
-    def empty(cls) -> Argument:
+    def empty(cls) -> ArgumentColumn:
         """No event has the argument."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
 
@@ -87,7 +87,7 @@ class RawEvents:
     strings: list[str]
     raws: list[str]
     lanes: list[tuple[int | str | None, int | str | None]]
-    arguments: dict[str, Argument]
+    arguments: dict[str, ArgumentColumn]
     header: dict[str, Any]
     """Every root key except ``traceEvents``; empty for a bare list."""
     total_bytes: int
@@ -102,6 +102,6 @@ class RawEvents:
         """The number of events."""
         return len(self.phase)
 
-    def argument(self, key: str) -> Argument:
+    def argument(self, key: str) -> ArgumentColumn:
         """The argument of that key, empty where no event has it."""
-        return self.arguments.get(key) or Argument.empty()
+        return self.arguments.get(key) or ArgumentColumn.empty()

@@ -18,7 +18,7 @@ INSTANTS = tuple(map(ord, "iIRnTp"))
 
 
 @record
-class Fate:
+class ChromeFate:
     """Which events become what; the rest is counted as lost."""
 
     slices: t.Bools
@@ -49,7 +49,7 @@ class Sorting:
         self.losses += [Loss("reader", 1, notice) for notice in events.notices]
 
     @cached_property
-    def fate(self) -> Fate:
+    def fate(self) -> ChromeFate:
         """Where every event goes; what goes nowhere is counted in ``losses``."""
         e = self.events
         is_x, is_i = e.phase == ord("X"), is_phase(e, INSTANTS)
@@ -80,7 +80,7 @@ class Sorting:
         good = near & has_name
         is_memory = is_i & good & self.named("[memory]")
         slices = is_x & good & (e.dur_ns >= 0)
-        return Fate(
+        return ChromeFate(
             slices=slices,
             memory=is_memory,
             counters=is_c & good,

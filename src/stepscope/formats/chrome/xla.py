@@ -19,7 +19,7 @@ from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.formats.chrome.kineto_schema import describe_run
 from stepscope.formats.chrome.launches import by_correlation, set_launches
-from stepscope.formats.chrome.sorting import Fate
+from stepscope.formats.chrome.sorting import ChromeFate
 from stepscope.formats.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.formats.chrome.xla_tables import device_ops, xla_ops
 from stepscope.formats.xla_details import is_copy, is_memset
@@ -130,7 +130,7 @@ class _Conversion(Conversion):
         found[np.unique(e.lane[self.columns.rows("step_num")])] = True
         return found
 
-    def fate_of_events(self) -> Fate:
+    def fate_of_events(self) -> ChromeFate:
         """Host events without a duration are instants: the export gives each event at least a picosecond."""
         fate = self.sorting.fate
         point = fate.slices & (self.events.dur_ns == 0) & self.on_host[self.events.lane]

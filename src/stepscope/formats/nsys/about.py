@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from stepscope.formats.nsys import schema
-from stepscope.formats.nsys.export import Export, Losses, Process, known
+from stepscope.formats.nsys.export import Export, ExportedProcess, Losses, known
 from stepscope.formats.nsys.sqlite import Database
-from stepscope.formats.nsys.strings import Strings
+from stepscope.formats.nsys.strings import StringIds
 from stepscope.record import record
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Device, Info, Loss
@@ -22,7 +22,7 @@ class Session:
     """The export as a whole."""
 
     database: Database
-    strings: Strings
+    strings: StringIds
 
     def info(self, export: Export, origin: int, devices: Sequence[int], framework: str | None) -> Info:
         """What is known of the run; ``origin`` is the file's time of the first event, in ns."""
@@ -49,13 +49,13 @@ class Session:
             if name.strip()
         }
 
-    def _rank(self, process: Process | None) -> int | None:
+    def _rank(self, process: ExportedProcess | None) -> int | None:
         for thread, rank in self._numbers("MPI_RANKS", "globalTid", "rank"):
             if process is not None and thread is not None and thread >> 24 == process.key:
                 return rank
         return None
 
-    def _devices(self, process: Process | None) -> dict[int, Device]:
+    def _devices(self, process: ExportedProcess | None) -> dict[int, Device]:
         """Devices by the number that the process gives them, which is not the machine's where only some are visible."""
         columns = ("id", "cuDevice", "totalMemory", "smCount", "computeMajor", "computeMinor")
         rows = self.database.read("TARGET_INFO_GPU", columns, ["name"])
@@ -127,7 +127,7 @@ def note_others(export: Export, losses: Losses, names: dict[int, str]) -> None:
     losses.add(Loss("other_processes", sum(process.rows for process in others), text))
 
 
-def _called(process: Process, names: dict[int, str]) -> str:
+def _called(process: ExportedProcess, names: dict[int, str]) -> str:
     name = names.get(process.key)
     return f"{process.pid} ({name})" if name else str(process.pid)
 

@@ -12,9 +12,9 @@ from stepscope.formats.nsys import about, schema
 from stepscope.formats.nsys.device import add_device_work, add_waits
 from stepscope.formats.nsys.draft import Draft
 from stepscope.formats.nsys.export import Export, Losses
-from stepscope.formats.nsys.host import Calls, Marks, add_calls, add_nvtx, add_ranges, correlations
+from stepscope.formats.nsys.host import ApiCalls, Marks, add_calls, add_nvtx, add_ranges, correlations
 from stepscope.formats.nsys.sqlite import Database
-from stepscope.formats.nsys.strings import Strings
+from stepscope.formats.nsys.strings import StringIds
 from stepscope.inputs.inflate import Fault
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
@@ -27,7 +27,7 @@ def to_trace(database: Database, fault: Fault | None, progress: Callable[[int, i
     losses = Losses()
     _note_damage(database, fault, losses)
     builder = TraceBuilder()
-    strings = Strings(database.read(schema.STRINGS, ["id"], ["value"]), builder)
+    strings = StringIds(database.read(schema.STRINGS, ["id"], ["value"]), builder)
     export = Export(database, losses, progress)
     session = about.Session(database, strings)
     draft = Draft(builder, strings, session.threads())
@@ -84,7 +84,7 @@ class _Assembly:
         return builder.build(info, Completeness(self.export.count, rows, self.export.losses.all()))
 
 
-def _memory(export: Export, draft: Draft, calls: Calls) -> t.Memory:
+def _memory(export: Export, draft: Draft, calls: ApiCalls) -> t.Memory:
     """Allocations and frees of device memory (``cudaMalloc``), on the thread whose call made them where it is known."""
     events = export.events(schema.MEMORY)
     size = len(events)

@@ -12,8 +12,8 @@ import numpy as np
 from stepscope.formats.chrome.kineto_kinds import kernel_kind
 from stepscope.formats.nsys import schema
 from stepscope.formats.nsys.draft import Draft, dense, groups
-from stepscope.formats.nsys.export import Events, Export, known
-from stepscope.formats.nsys.host import Calls, correlations
+from stepscope.formats.nsys.export import EventRows, Export, known
+from stepscope.formats.nsys.host import ApiCalls, correlations
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I32, I64, NULL, U8, Direction, Kind, MemoryKind
@@ -21,7 +21,7 @@ from stepscope.trace.tables import I32, I64, NULL, U8, Direction, Kind, MemoryKi
 _MOST_DEVICES = 1 << 16
 
 
-def add_device_work(export: Export, draft: Draft, calls: Calls) -> tuple[t.DeviceOps, t.Launches]:
+def add_device_work(export: Export, draft: Draft, calls: ApiCalls) -> tuple[t.DeviceOps, t.Launches]:
     """Everything that occupies a device, each with the call that launched it."""
     parts: list[t.DeviceOps] = []
     ids: list[I64] = []
@@ -42,14 +42,14 @@ def _is_graph_launch(name: str) -> bool:
     return classify_call(name).role is CallRole.GRAPH_LAUNCH
 
 
-def _on_devices(export: Export, events: Events) -> Events:
+def _on_devices(export: Export, events: EventRows) -> EventRows:
     device = events.number("deviceId")
     wrong = (device < 0) | (device >= _MOST_DEVICES)
     export.losses.rows(wrong, events.rows.offset, "device_missing", "device events that do not say on which device")
     return events[~wrong]
 
 
-def _kernels(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
+def _kernels(export: Export, draft: Draft, events: EventRows) -> t.DeviceOps:
     codes = np.full(len(events), -1, np.int32)
     for column in schema.KERNEL_NAMES:
         open_ = codes < 0
@@ -69,7 +69,7 @@ def _kernels(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
     )
 
 
-def _copies(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
+def _copies(export: Export, draft: Draft, events: EventRows) -> t.DeviceOps:
     kind, source, target = (events.number(column) for column in ("copyKind", "srcKind", "dstKind"))
     first, which = groups(kind, source, target)
     names = [
@@ -94,7 +94,7 @@ def _copy_name(kind: int, source: int, target: int) -> str:
     return f"{name} ({' -> '.join(ends)})" if len(ends) == 2 else name
 
 
-def _memsets(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
+def _memsets(export: Export, draft: Draft, events: EventRows) -> t.DeviceOps:
     kinds, which = dense(events.number("memKind"))
     names = [
         f"Memset ({schema.MEMORY_KINDS[kind][1]})" if kind in schema.MEMORY_KINDS else "Memset"
@@ -104,7 +104,7 @@ def _memsets(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
     return _ops(draft, events, (codes, Kind.MEMSET, schema.MEMSETS), bytes=events.number("bytes"))
 
 
-def _graphs(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
+def _graphs(export: Export, draft: Draft, events: EventRows) -> t.DeviceOps:
     numbers, which = dense(events.number("graphId"))
     names = ["CUDA graph" if number == NULL else f"CUDA graph {number}" for number in numbers.tolist()]
     codes = np.array([draft.builder.text(name) for name in names], np.int32)[which]
@@ -118,7 +118,7 @@ def _graphs(export: Export, draft: Draft, events: Events) -> t.DeviceOps:
     return _ops(draft, events, (codes, Kind.KERNEL, schema.GRAPHS))
 
 
-_TABLES: dict[str, Callable[[Export, Draft, Events], t.DeviceOps]] = {
+_TABLES: dict[str, Callable[[Export, Draft, EventRows], t.DeviceOps]] = {
     schema.KERNELS: _kernels,
     schema.COPIES: _copies,
     schema.MEMSETS: _memsets,
@@ -126,7 +126,7 @@ _TABLES: dict[str, Callable[[Export, Draft, Events], t.DeviceOps]] = {
 }
 
 
-def _ops(draft: Draft, events: Events, look: tuple[I32, U8 | Kind, str], **columns: Any) -> t.DeviceOps:
+def _ops(draft: Draft, events: EventRows, look: tuple[I32, U8 | Kind, str], **columns: Any) -> t.DeviceOps:
     """Add the slices (``look``: name, kind, category) and make their rows; columns not given are absent."""
     device, stream = events.number("deviceId"), events.number("streamId")
     track = draft.device_tracks(device, stream)
@@ -150,13 +150,13 @@ def _absent(declared: Any, size: int) -> Any:
     return np.full(size, value, dtype)
 
 
-def _graph(events: Events) -> I64:
+def _graph(events: EventRows) -> I64:
     """The graph an op ran in: its own column, else the upper half of the node's number (NVIDIA, ``graphNodeId``)."""
     graph, node = events.number("graphId"), events.number("graphNodeId")
     return np.where((graph != NULL) & (graph != 0), graph, np.where((node == NULL) | (node == 0), NULL, node >> 32))
 
 
-def _extent(draft: Draft, events: Events, columns: tuple[str, str, str]) -> I32:
+def _extent(draft: Draft, events: EventRows, columns: tuple[str, str, str]) -> I32:
     """Three numbers as text, absent where one is."""
     values = [events.number(column) for column in columns]
     first, which = groups(*values)
@@ -172,7 +172,7 @@ def _labels(values: I64, meaning: Mapping[int, tuple[IntEnum, str]], unknown: In
     return np.array([meaning.get(value, (unknown, ""))[0] for value in used.tolist()], np.uint8)[which]
 
 
-def add_waits(export: Export, draft: Draft, calls: Calls) -> t.DeviceWaits:
+def add_waits(export: Export, draft: Draft, calls: ApiCalls) -> t.DeviceWaits:
     """CUPTI's rows of waits: drawn on the stream, never busy."""
     events = export.events(schema.SYNCS)
     device, stream = events.number("deviceId"), events.number("streamId")
@@ -191,7 +191,7 @@ def add_waits(export: Export, draft: Draft, calls: Calls) -> t.DeviceWaits:
     return t.DeviceWaits(slices, device.astype(np.int32), stream, on_stream, by)
 
 
-def _records(export: Export, waits: Events, calls: Calls) -> I64:
+def _records(export: Export, waits: EventRows, calls: ApiCalls) -> I64:
     """The row of the event record that each stream waits for, -1 where it is not known.
 
     By ``eventSyncId`` where the export has it; else the last record of the same event before the wait's call.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepscope.formats.nsys.export import Events
-from stepscope.formats.nsys.strings import Strings
+from stepscope.formats.nsys.export import EventRows
+from stepscope.formats.nsys.strings import StringIds
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.tables import I32, I64, NULL, U8, Kind, TrackKind
@@ -18,7 +18,7 @@ from stepscope.trace.tables import I32, I64, NULL, U8, Kind, TrackKind
 class Draft:
     """Slices of all tables in one numbering, and the tracks they lie on."""
 
-    def __init__(self, builder: TraceBuilder, strings: Strings, labels: dict[int, str]) -> None:
+    def __init__(self, builder: TraceBuilder, strings: StringIds, labels: dict[int, str]) -> None:
         self.builder = builder
         self.strings = strings
         self.labels = labels
@@ -29,7 +29,7 @@ class Draft:
 
     def slices(
         self,
-        events: Events,
+        events: EventRows,
         track: I32,
         name: I32,
         kind: U8 | Kind,

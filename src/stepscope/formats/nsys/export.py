@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.formats.limits import FAR_NS
 from stepscope.formats.nsys import schema
-from stepscope.formats.nsys.sqlite import UNREADABLE, Database, Rows
+from stepscope.formats.nsys.sqlite import UNREADABLE, Database, TableRows
 from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I64, NULL, Bools
@@ -19,10 +19,10 @@ PROCESS_BITS = 24
 
 
 @record
-class Events:
+class EventRows:
     """Rows of one table that have usable times."""
 
-    rows: Rows
+    rows: TableRows
     start: I64
     end: I64
     origin: t.Rows
@@ -36,11 +36,11 @@ class Events:
         """An integer column, NULL where it is absent or no integer."""
         return known(self.rows.numbers[column])
 
-    def __getitem__(self, rows: Bools) -> Events:
+    def __getitem__(self, rows: Bools) -> EventRows:
         """Some of the rows."""
         if rows.all():
             return self
-        return Events(self.rows[rows], self.start[rows], self.end[rows], self.origin[rows])
+        return EventRows(self.rows[rows], self.start[rows], self.end[rows], self.origin[rows])
 
 
 def known(values: I64) -> I64:
@@ -82,7 +82,7 @@ class Losses:
 
 
 @record
-class Process:
+class ExportedProcess:
     """A process of the export: its key (``globalPid`` without the thread), and how much it did."""
 
     key: int
@@ -101,7 +101,7 @@ class Export:
 
     def __init__(self, database: Database, losses: Losses, progress: Callable[[int, int], None] | None) -> None:
         self.losses = losses
-        self._raw: dict[str, Rows] = {}
+        self._raw: dict[str, TableRows] = {}
         self._broken = 0
         for done, name in enumerate(schema.TABLES, 1):
             self._raw[name] = self._table(database, name)
@@ -118,11 +118,11 @@ class Export:
         self.last = self._last()
         """The last instant that any row of this process names."""
 
-    def raw(self, table: str) -> Rows:
+    def raw(self, table: str) -> TableRows:
         """The rows of this process in a table, usable or not; none where the table is not there."""
         return self._raw[table]
 
-    def _table(self, database: Database, name: str) -> Rows:
+    def _table(self, database: Database, name: str) -> TableRows:
         spec = schema.TABLES[name]
         times = [column for column in (spec.start, spec.end) if column]
         rows = database.read(name, [*times, *spec.numbers], spec.texts)
@@ -139,16 +139,16 @@ class Export:
                 self.losses.add(Loss("table", 1, text, *damage, damaged=True))
         return rows
 
-    def _keys(self, name: str, rows: Rows) -> I64:
+    def _keys(self, name: str, rows: TableRows) -> I64:
         owner = known(rows.numbers[schema.TABLES[name].owner])
         return np.where(owner == NULL, NULL, owner >> PROCESS_BITS)
 
-    def _mine(self, name: str, rows: Rows) -> Bools:
+    def _mine(self, name: str, rows: TableRows) -> Bools:
         """Rows that name no process count as this one's."""
         keys = self._keys(name, rows)
         return np.asarray((keys == NULL) | (keys == (NULL if self.process is None else self.process.key)))
 
-    def _processes(self) -> list[Process]:
+    def _processes(self) -> list[ExportedProcess]:
         work: dict[int, int] = {}
         total: dict[int, int] = {}
         for name, rows in self._raw.items():
@@ -156,7 +156,7 @@ class Export:
             for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
                 total[key] = total.get(key, 0) + count
                 work[key] = work.get(key, 0) + count * (name in schema.DEVICE_WORK)
-        return [Process(key, work[key], count) for key, count in sorted(total.items()) if key != NULL]
+        return [ExportedProcess(key, work[key], count) for key, count in sorted(total.items()) if key != NULL]
 
     def _middle(self) -> int | None:
         """The median start, which tells the time of the file even where many stamps are zero."""
@@ -174,7 +174,7 @@ class Export:
                 last = max(last, int(times[self._near(times)].max(initial=last)))
         return last
 
-    def events(self, table: str, among: Bools | None = None, endless: Bools | None = None) -> Events:
+    def events(self, table: str, among: Bools | None = None, endless: Bools | None = None) -> EventRows:
         """The rows of a table (those ``among`` them) that have usable times; the others are counted.
 
         An ``endless`` row needs no end: it ends where it starts. A table is handed out once: all of them, and the
@@ -196,7 +196,7 @@ class Export:
         ):
             self.losses.rows(left & bad, rows.offset, code, text)
             left &= ~bad
-        return Events(rows[left], start[left], end[left], np.flatnonzero(left))
+        return EventRows(rows[left], start[left], end[left], np.flatnonzero(left))
 
     def _near(self, times: I64) -> Bools:
         middle = self._median or 0

@@ -9,15 +9,15 @@ import numpy as np
 from stepscope.formats.chrome.kineto_kinds import call_kind
 from stepscope.formats.nsys import nvtx, schema
 from stepscope.formats.nsys.draft import Draft, dense
-from stepscope.formats.nsys.export import Events, Export, known
-from stepscope.formats.nsys.sqlite import Rows, Texts
+from stepscope.formats.nsys.export import EventRows, Export, known
+from stepscope.formats.nsys.sqlite import ColumnTexts, TableRows
 from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind
 
 
 @record
-class Calls:
+class ApiCalls:
     """API calls: their slices, names, ids (NULL where absent), start, duration and track."""
 
     slice: I32
@@ -41,20 +41,20 @@ class Calls:
         return np.where(ids[place] == wanted, order[first[place]], -1)
 
 
-def correlations(events: Events) -> I64:
+def correlations(events: EventRows) -> I64:
     """The ids that calls and device work share; older exports write 0 for none."""
     ids = events.number("correlationId")
     return np.where(ids == 0, NULL, ids)
 
 
-def add_calls(export: Export, draft: Draft) -> Calls:
+def add_calls(export: Export, draft: Draft) -> ApiCalls:
     """Runtime and driver calls."""
     events = export.events(schema.CALLS)
     names = _names(export, draft, events, "nameId")
     kinds = draft.by_name(names, call_kind, np.uint8)
     track, ids = draft.host_tracks(events.number("globalTid")), correlations(events)
     slices = draft.slices(events, track, names, kinds, schema.CALLS, ids)
-    return Calls(slices, names, ids, events.start, events.end - events.start, track)
+    return ApiCalls(slices, names, ids, events.start, events.end - events.start, track)
 
 
 def add_ranges(export: Export, draft: Draft) -> None:
@@ -67,7 +67,7 @@ def add_ranges(export: Export, draft: Draft) -> None:
         draft.slices(events, track, names, kind, table, ids)
 
 
-def _names(export: Export, draft: Draft, events: Events, column: str) -> I32:
+def _names(export: Export, draft: Draft, events: EventRows, column: str) -> I32:
     ids = events.number(column)
     codes, missing = draft.strings.named(draft.strings.codes(ids), ids)
     export.losses.rows(missing, events.rows.offset, "name_missing", "events whose name the file lacks", lost=False)
@@ -119,7 +119,7 @@ def add_nvtx(export: Export, draft: Draft) -> Marks:
     return Marks(instants, host_ops, has_ops, int(naming.sum()))
 
 
-def _domains(draft: Draft, raw: Rows, types: I64, wanted: I64) -> I32:
+def _domains(draft: Draft, raw: TableRows, types: I64, wanted: I64) -> I32:
     """The name of each event's domain."""
     rows = raw[types == schema.DOMAIN]
     texts = rows.texts["text"].or_else(draft.strings.at(known(rows.numbers["textId"]))).decoded()
@@ -133,7 +133,7 @@ def _or_empty(draft: Draft, codes: I32) -> I32:
     return np.where(codes < 0, draft.builder.text(""), codes).astype(np.int32)
 
 
-def _ranges(draft: Draft, events: Events, texts: Texts, domain: I32, types: I64) -> tuple[t.HostOps, bool]:
+def _ranges(draft: Draft, events: EventRows, texts: ColumnTexts, domain: I32, types: I64) -> tuple[t.HostOps, bool]:
     parts = nvtx.split(texts)
     names = _or_empty(draft, draft.strings.of(parts.name))
     kinds = np.where(
@@ -156,7 +156,7 @@ def _ranges(draft: Draft, events: Events, texts: Texts, domain: I32, types: I64)
     return host_ops, bool((kinds == Kind.HOST_OP).any())
 
 
-def _range_tracks(draft: Draft, events: Events, kinds: U8, free: Bools) -> I32:
+def _range_tracks(draft: Draft, events: EventRows, kinds: U8, free: Bools) -> I32:
     """The thread's track; one beside it for start/end ranges that end on another thread or cross what the thread does.
 
     Steps stay: they tell which thread the others wait for.

@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.compiled import inlined, kernel
 from stepscope.formats.chrome.kineto_kinds import annotation_kind
-from stepscope.formats.nsys.sqlite import Texts
+from stepscope.formats.nsys.sqlite import ColumnTexts
 from stepscope.formats.nsys.sqlite.pages import byte_at
 from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, U8, Bools, Kind
@@ -30,14 +30,14 @@ class OpTexts:
     text a different one, and its inputs'.
     """
 
-    name: Texts
+    name: ColumnTexts
     sequence: I64
-    sizes: Texts
+    sizes: ColumnTexts
     is_op: Bools
     """Whether there was more than a name."""
 
 
-def split(texts: Texts) -> OpTexts:
+def split(texts: ColumnTexts) -> OpTexts:
     """Take the texts of ranges apart."""
     count = len(texts)
     found = np.full((len(_PATTERNS), count), -1, np.int64)
@@ -47,14 +47,16 @@ def split(texts: Texts) -> OpTexts:
     here = found >= 0
     end = np.where(here, found, texts.size).min(axis=0)
     begin = found[2] + len(_PATTERNS[2])
-    sizes = Texts(
+    sizes = ColumnTexts(
         texts.data,
         texts.spill,
         np.where(here[2], texts.start + begin, -1),
         np.where(here[3], found[3], texts.size) - begin,
         texts.encoding,
     )
-    return OpTexts(Texts(texts.data, texts.spill, texts.start, end, texts.encoding), sequence, sizes, here[0] | here[1])
+    return OpTexts(
+        ColumnTexts(texts.data, texts.spill, texts.start, end, texts.encoding), sequence, sizes, here[0] | here[1]
+    )
 
 
 _OP_NAME = re.compile(

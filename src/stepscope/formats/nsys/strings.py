@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.formats.nsys.sqlite import Rows, Texts
+from stepscope.formats.nsys.sqlite import ColumnTexts, TableRows
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.tables import I32, I64, NULL, Bools
 
 
-class Strings:
+class StringIds:
     """The table ``StringIds``, and the dictionary of the trace that its texts go to."""
 
-    def __init__(self, rows: Rows, builder: TraceBuilder) -> None:
+    def __init__(self, rows: TableRows, builder: TraceBuilder) -> None:
         self.builder = builder
         self._order = np.argsort(rows.numbers["id"], kind="stable")
         self._ids = rows.numbers["id"][self._order]
         self._texts = rows.texts["value"]
 
-    def at(self, ids: I64) -> Texts:
+    def at(self, ids: I64) -> ColumnTexts:
         """The text behind each number, absent where the table lacks it."""
         place = np.searchsorted(self._ids, ids)
         known = np.flatnonzero((place < self._ids.size) & (ids != NULL))
@@ -30,7 +30,7 @@ class Strings:
         used, which = np.unique(ids, return_inverse=True)
         return self.of(self.at(used))[which]
 
-    def of(self, texts: Texts) -> I32:
+    def of(self, texts: ColumnTexts) -> I32:
         """The dictionary code of each text, -1 where it is absent."""
         code, distinct = texts.distinct()
         return np.array([*map(self.builder.text, distinct), -1], np.int32)[code]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from stepscope.formats.tf1.recording import Recording
+from stepscope.formats.tf1.recording import Tf1Recording
 from stepscope.names import tf_graph as names
 from stepscope.names.kernels import describe
 from stepscope.record import record
@@ -70,7 +70,7 @@ class DeviceSlices:
     which: t.Rows
 
     @classmethod
-    def of(cls, builder: TraceBuilder, recording: Recording, ops: t.Rows, copied: t.Bools) -> DeviceSlices:
+    def of(cls, builder: TraceBuilder, recording: Tf1Recording, ops: t.Rows, copied: t.Bools) -> DeviceSlices:
         """Judge the executions ``ops``, once per distinct text."""
         runs, labels, text = recording.executions, [*recording.labels, ""], builder.string
         rows = [names.parse_row(name) for name in recording.rows]

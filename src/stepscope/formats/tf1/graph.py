@@ -14,7 +14,7 @@ import numpy as np
 from stepscope.formats.limits import FAR_NS
 from stepscope.formats.tf1.activity import DeviceSlices
 from stepscope.formats.tf1.devices import number_devices
-from stepscope.formats.tf1.recording import Recording
+from stepscope.formats.tf1.recording import Tf1Recording
 from stepscope.formats.tf1.relations import latest_before, launching, repeated
 from stepscope.names.tf_graph import DeviceRow, RowKind, is_passive, parse_row
 from stepscope.trace import tables as t
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def graph_trace(builder: TraceBuilder, recording: Recording, info: Info, completeness: Completeness) -> Trace:
+def graph_trace(builder: TraceBuilder, recording: Tf1Recording, info: Info, completeness: Completeness) -> Trace:
     """The trace of a recording.
 
     ``completeness`` says how many events the file holds, what was lost in reading them, and which became rows that
@@ -43,7 +43,7 @@ def graph_trace(builder: TraceBuilder, recording: Recording, info: Info, complet
 class _Conversion:
     """One recording on its way into the tables; positions are those of the executions throughout."""
 
-    def __init__(self, builder: TraceBuilder, recording: Recording, completeness: Completeness) -> None:
+    def __init__(self, builder: TraceBuilder, recording: Tf1Recording, completeness: Completeness) -> None:
         self.builder, self.recording, self.completeness = builder, recording, completeness
         self.losses = list(completeness.losses)
         self.runs = recording.executions

@@ -22,7 +22,7 @@ class Executions:
     name: I32
     """Name as recorded."""
     label: I32
-    """What the file says of a kernel or copy beside its name: index into ``Recording.labels``."""
+    """What the file says of a kernel or copy beside its name: index into ``Tf1Recording.labels``."""
     op: I32
     """Type of a node's op."""
     inputs: I32
@@ -79,7 +79,7 @@ class Readings:
 
 
 @record
-class Recording:
+class Tf1Recording:
     """All that a file says of the run."""
 
     rows: Sequence[str]

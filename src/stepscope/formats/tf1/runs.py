@@ -14,7 +14,7 @@ import numpy as np
 
 from stepscope.formats.limits import FAR_NS
 from stepscope.formats.tf1.limits import RUN_SHARED_NODES
-from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Recording
+from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Tf1Recording
 from stepscope.names.tf_graph import RowKind, parse_row
 from stepscope.trace.tables import I32, NULL
 from stepscope.trace.trace import Loss
@@ -22,7 +22,7 @@ from stepscope.trace.trace import Loss
 _OF_NODES = (RowKind.HOST, RowKind.LAUNCH)
 
 
-def together(runs: Sequence[Recording], losses: Sequence[Loss]) -> tuple[Recording, list[Loss]]:
+def together(runs: Sequence[Tf1Recording], losses: Sequence[Loss]) -> tuple[Tf1Recording, list[Loss]]:
     """The runs as one recording, rows of one device as one, and what was lost. One run is itself, and has no steps."""
     if len(runs) == 1:
         return runs[0], list(losses)
@@ -35,7 +35,7 @@ def together(runs: Sequence[Recording], losses: Sequence[Loss]) -> tuple[Recordi
     return _joined(kept), found
 
 
-def _of_half_a_day(runs: Sequence[Recording]) -> list[Recording]:
+def _of_half_a_day(runs: Sequence[Tf1Recording]) -> list[Tf1Recording]:
     """The runs within half a day of the last one: all are within a day of their middle, as the clock of one profile
     needs."""
     begins = [span[0] if (span := _span(run)) else NULL for run in runs]
@@ -43,7 +43,7 @@ def _of_half_a_day(runs: Sequence[Recording]) -> list[Recording]:
     return [run for run, begin in zip(runs, begins, strict=True) if begin == NULL or last - begin < FAR_NS // 2]
 
 
-def _joined(runs: Sequence[Recording]) -> Recording:
+def _joined(runs: Sequence[Tf1Recording]) -> Tf1Recording:
     rows = list(dict.fromkeys(name for run in runs for name in run.rows))
     labels: list[str] = []
     executions: list[Executions] = []
@@ -59,7 +59,7 @@ def _joined(runs: Sequence[Recording]) -> Recording:
         names |= {(int(place[row]), thread): name for (row, thread), name in run.thread_names.items()}
         labels += run.labels
         before += len(run.executions)
-    return Recording(
+    return Tf1Recording(
         rows, _stacked(executions), _stacked(outputs), _stacked(allocations), labels, names, steps=_steps(runs)
     )
 
@@ -75,7 +75,7 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return type(parts[0])(**columns)
 
 
-def _steps(runs: Sequence[Recording]) -> list[tuple[int, int]]:
+def _steps(runs: Sequence[Tf1Recording]) -> list[tuple[int, int]]:
     """Start and end of the runs of the kind that takes most time, in order."""
     kinds: list[tuple[frozenset[int], list[tuple[int, int]]]] = []
     for run in runs:
@@ -91,7 +91,7 @@ def _steps(runs: Sequence[Recording]) -> list[tuple[int, int]]:
     return sorted(longest)
 
 
-def _nodes(run: Recording) -> frozenset[int]:
+def _nodes(run: Tf1Recording) -> frozenset[int]:
     of_nodes = np.array([parse_row(name).kind in _OF_NODES for name in run.rows], np.bool_)
     chosen = of_nodes[run.executions.row] if of_nodes.size else np.zeros(len(run.executions), np.bool_)
     return frozenset(np.unique(run.executions.name[chosen]).tolist())
@@ -101,7 +101,7 @@ def _are_alike(known: frozenset[int], nodes: frozenset[int]) -> bool:
     return len(known & nodes) >= RUN_SHARED_NODES * max(len(known | nodes), 1)
 
 
-def _span(run: Recording) -> tuple[int, int] | None:
+def _span(run: Tf1Recording) -> tuple[int, int] | None:
     """From the first start to the last end; None for a run without usable times."""
     start, dur = run.executions.start_ns, run.executions.dur_ns
     timed = (start != NULL) & (start != 0) & (dur != NULL) & (dur >= 0) & (dur < FAR_NS)

@@ -20,7 +20,7 @@ from stepscope.formats.chrome.scan.damage import TEXTS
 from stepscope.formats.tf1.fields import NODE, named
 from stepscope.formats.tf1.graph import graph_trace
 from stepscope.formats.tf1.recognise import levels_of
-from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Recording
+from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Tf1Recording
 from stepscope.formats.tf1.relations import timeline_lanes
 from stepscope.formats.tf1.runs import together
 from stepscope.formats.tf1.tensors import dtype_text, shape_text
@@ -61,7 +61,7 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     return trace
 
 
-def _read(source: Source, builder: TraceBuilder, before: int) -> tuple[Recording, list[Loss], bool, int]:
+def _read(source: Source, builder: TraceBuilder, before: int) -> tuple[Tf1Recording, list[Loss], bool, int]:
     """One file, whose offsets count from ``before``: what it recorded, what of it was lost, whether any of its times is
     in whole microseconds only, and its length."""
     data, fault = source.data()
@@ -110,11 +110,11 @@ class _File:
         self.names = [name or "" for name in decode(data, texts(data, self.devices, 1))]
         self.kinds = [parse_row(name).kind for name in self.names]
 
-    def recording(self, fault: Fault | None) -> tuple[Recording, list[Loss], bool]:
+    def recording(self, fault: Fault | None) -> tuple[Tf1Recording, list[Loss], bool]:
         """What the file recorded, what of it was lost, and whether any of its times is in whole microseconds only."""
         labels, label = _distinct(decode(self.data, texts(self.data, self.nodes, 8)))
         executions, whole_us = self._executions(labels, label)
-        recording = Recording(
+        recording = Tf1Recording(
             self.names, executions, self._tensors(), self._allocations(executions), labels, self._thread_names()
         )
         losses = self._losses()

@@ -17,7 +17,7 @@ from stepscope.formats.chrome.dialects import NODE_INPUTS
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.samples import series_names
 from stepscope.formats.tf1.graph import graph_trace
-from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Readings, Recording
+from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Readings, Tf1Recording
 from stepscope.formats.tf1.relations import latest_before
 from stepscope.formats.tf1.tensors import shape_text
 from stepscope.names.tf_graph import RowKind, parse_row
@@ -105,7 +105,7 @@ class _Timeline:
         events = len(e) + sum(damage.lost_events for damage in e.damages)
         completeness = Completeness(events, {name: int(n) for name, n in counted.items()}, tuple(self.losses))
         nothing, none = np.empty(0, np.int32), np.empty(0, np.int64)
-        recording = Recording(
+        recording = Tf1Recording(
             self.rows,
             executions,
             outputs,

@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.formats.xplane.device_clock import losses as clock_losses
 from stepscope.formats.xplane.deviceops import device_ops, device_waits
-from stepscope.formats.xplane.devices import Devices, Tracks
+from stepscope.formats.xplane.devices import Devices, SpaceTracks
 from stepscope.formats.xplane.fate import fate_of
 from stepscope.formats.xplane.flows import add_flows
 from stepscope.formats.xplane.handovers import Handovers
@@ -16,7 +16,7 @@ from stepscope.formats.xplane.hosts import frame_name
 from stepscope.formats.xplane.info import describe_run, plane_headers, session_start, warnings
 from stepscope.formats.xplane.iterators import iterators
 from stepscope.formats.xplane.kinds import kinds_of
-from stepscope.formats.xplane.launches import Launches
+from stepscope.formats.xplane.launches import LaunchFinder
 from stepscope.formats.xplane.memory import memory_events
 from stepscope.formats.xplane.modules import Key, Modules
 from stepscope.formats.xplane.own import (
@@ -34,7 +34,7 @@ from stepscope.formats.xplane.steps import step_marks
 from stepscope.formats.xplane.threads import threads_of_lines
 from stepscope.formats.xplane.times import times_of
 from stepscope.formats.xplane.view import View
-from stepscope.formats.xplane.xla import XlaOps
+from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import used_codes
@@ -63,11 +63,13 @@ class _Conversion:
         self.handovers = Handovers(self.view)
         self.times = times_of(self.view, self.handovers, session_start(space))
         self.modules = Modules(space)
-        self.ops = XlaOps(self.view, self.times, self.modules)
+        self.ops = SpaceXlaOps(self.view, self.times, self.modules)
         self.fate = fate_of(self.view, self.times, self.ops.on_processor)
         self.devices = Devices(self.view, self.ops)
         self.kinds = kinds_of(self.view, self.times, self.ops)
-        self.placed = Tracks(self.view, self.ops, self.devices, self.fate.held, threads_of_lines(self.view, self.times))
+        self.placed = SpaceTracks(
+            self.view, self.ops, self.devices, self.fate.held, threads_of_lines(self.view, self.times)
+        )
         rows = np.flatnonzero(self.fate.slices)
         self.rows = rows
         self.slice_id = np.full(len(self.view.events), -1, np.int32)
@@ -159,7 +161,7 @@ class _Conversion:
         ops = rows[on_device & np.isin(kinds[rows], t.DEVICE_BUSY_KINDS)]
         waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
         on_host = self.fate.slices & self.view.on(LineRole.HOST)
-        launches = Launches(self.view, self.times, kinds, self.ops, self.handovers, self.devices, on_host)
+        launches = LaunchFinder(self.view, self.times, kinds, self.ops, self.handovers, self.devices, on_host)
         found = launches.of(ops, placed.device(ops))
         if self.own is not None:
             restated_launches(self.view, np.setdiff1d(np.flatnonzero(on_host), ops), ops, found.call, found.basis)

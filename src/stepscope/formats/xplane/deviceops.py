@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.formats.xla_details import CopyDetails, copy_details, direction_of, kernel_details
-from stepscope.formats.xplane.devices import Tracks
+from stepscope.formats.xplane.devices import SpaceTracks
 from stepscope.formats.xplane.grouping import dense, distinct
 from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import XlaColumns
@@ -59,7 +59,7 @@ class _Ends(NamedTuple):
 
 
 def device_ops(
-    view: View, kinds: t.U8, ops: t.Rows, placed: Tracks, slice_id: t.I32, launch: t.I32, xla: XlaColumns
+    view: View, kinds: t.U8, ops: t.Rows, placed: SpaceTracks, slice_id: t.I32, launch: t.I32, xla: XlaColumns
 ) -> t.DeviceOps:
     """The rows of some device ops; ``launch`` is the slice of each one's call."""
     text = view.builder.text
@@ -95,7 +95,7 @@ def device_ops(
     )
 
 
-def device_waits(waits: t.Rows, placed: Tracks, slice_id: t.I32) -> t.DeviceWaits:
+def device_waits(waits: t.Rows, placed: SpaceTracks, slice_id: t.I32) -> t.DeviceWaits:
     """The rows of ops in which a device waits for the host."""
     nothing = np.full(waits.size, t.NULL, np.int64)
     return t.DeviceWaits(slice_id[waits], placed.device(waits), placed.stream(waits), nothing, nothing.copy())

@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.formats.xplane.grouping import dense, distinct
 from stepscope.formats.xplane.planes import LineRole, stream_number
 from stepscope.formats.xplane.view import HOST_ROLES, View
-from stepscope.formats.xplane.xla import XlaOps
+from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.hardware import amd
 from stepscope.hardware.figures import NVIDIA, Figures, product
 from stepscope.trace import tables as t
@@ -24,7 +24,7 @@ Identity = tuple[str, str | int]
 class Devices:
     """The devices of a file by number: the profile's own number where it is free, else the next."""
 
-    def __init__(self, view: View, ops: XlaOps) -> None:
+    def __init__(self, view: View, ops: SpaceXlaOps) -> None:
         self._view = view
         self.of_plane: dict[int, int] = {}
         self.of_ordinal: dict[int, int] = {}
@@ -111,10 +111,10 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else None
 
 
-class Tracks:
+class SpaceTracks:
     """The tracks of a trace, and the one of every event (-1 for events that become nothing)."""
 
-    def __init__(self, view: View, ops: XlaOps, devices: Devices, held: t.Bools, threads: list[int]) -> None:
+    def __init__(self, view: View, ops: SpaceXlaOps, devices: Devices, held: t.Bools, threads: list[int]) -> None:
         """Add the tracks that hold any of the ``held`` events to the builder; ``threads`` says which lines are one."""
         self._view, self._devices, self._threads = view, devices, threads
         self._places: list[tuple[int, int]] = []
@@ -180,7 +180,7 @@ class Tracks:
             stream=stream if stream != t.NULL else None,
         )
 
-    def _place_ops(self, ops: XlaOps) -> None:
+    def _place_ops(self, ops: SpaceXlaOps) -> None:
         """Ops of XLA:CPU leave their thread: a track per thread and device, whose stream is a small number."""
         rows = ops.on_processor
         if not rows.size:

@@ -7,7 +7,7 @@ import numpy as np
 from stepscope.formats.limits import FAR_NS
 from stepscope.formats.xplane import wire
 from stepscope.formats.xplane.planes import LineRole
-from stepscope.formats.xplane.times import Times, far_from_most
+from stepscope.formats.xplane.times import EventTimes, far_from_most
 from stepscope.formats.xplane.view import FOREIGN, HOST_ROLES, ONLY_SHOWN, View
 from stepscope.record import record
 from stepscope.trace.tables import Bools, Rows
@@ -24,7 +24,7 @@ _UNUSABLE = {
 
 
 @record
-class Fate:
+class XplaneFate:
     """Which events become what; the rest is in ``losses``."""
 
     slices: Bools
@@ -41,7 +41,7 @@ class Fate:
         return self.slices | self.memory | self.counters | self.instants
 
 
-def fate_of(view: View, times: Times, ops: Rows) -> Fate:
+def fate_of(view: View, times: EventTimes, ops: Rows) -> XplaneFate:
     """Sort the events; ``ops`` are host events that are work of a device, and no instants whatever their duration."""
     what, stats = view.events.what, view.space.stats
     usable = what <= wire.POINT
@@ -69,7 +69,7 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
         first = int(view.events.offset[int((lost_names & good).argmax())])
         text = "events whose names are not in the file: they are called by their number"
         losses.append(Loss("names_lost", int((lost_names & good).sum()), text, first, damaged=True))
-    return Fate(
+    return XplaneFate(
         slices=good & ~instant & ~counting & ~counters,
         memory=memory,
         counters=counters,

@@ -10,9 +10,9 @@ from stepscope.formats import xla_details as details
 from stepscope.formats.xplane.grouping import dense
 from stepscope.formats.xplane.hosts import call_kind, host_kind, is_from_python, runs_python
 from stepscope.formats.xplane.planes import LineRole
-from stepscope.formats.xplane.times import Times
+from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
-from stepscope.formats.xplane.xla import XlaOps
+from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
@@ -41,7 +41,7 @@ _DETAIL_KINDS = {
 }
 
 
-def kinds_of(view: View, times: Times, ops: XlaOps) -> t.U8:
+def kinds_of(view: View, times: EventTimes, ops: SpaceXlaOps) -> t.U8:
     """The kind of every event, were it a slice."""
     by_role = np.array([_OF_ROLE[role] for role in LineRole], np.uint8)
     kinds = by_role[view.role][view.events.line] if len(view.lines) else np.zeros(0, np.uint8)
@@ -65,7 +65,7 @@ def kinds_of(view: View, times: Times, ops: XlaOps) -> t.U8:
     return kinds
 
 
-def _host(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
+def _host(view: View, times: EventTimes, kinds: t.U8, on_host: t.Bools) -> None:
     if not on_host.any():
         return
     python = on_host & _python_lines(view, on_host)[view.events.line]
@@ -79,7 +79,7 @@ def _host(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
     kinds[steps[on_host[steps]]] = t.Kind.STEP
 
 
-def _part_of_framework(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
+def _part_of_framework(view: View, times: EventTimes, kinds: t.U8, on_host: t.Bools) -> None:
     """What lies inside a compilation or execution is no annotation of the user's: passes have names of all kinds."""
     roles = [classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE) for name in view.names]
     framework = on_host & np.array([*roles, False])[view.name]

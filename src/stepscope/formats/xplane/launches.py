@@ -21,16 +21,16 @@ from stepscope.formats.xplane.grouping import dense, distinct, grouped, match
 from stepscope.formats.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.formats.xplane.kinds import is_graph_launch
 from stepscope.formats.xplane.moments import (
+    EventStretches,
     OnLines,
-    Stretches,
     around_or_of_task,
     first_from,
     outermost_around,
     task_of,
 )
-from stepscope.formats.xplane.times import Times
+from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
-from stepscope.formats.xplane.xla import XlaOps
+from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
@@ -62,11 +62,18 @@ class _Executes:
         return _Executes(self.rows[chosen], self.device[chosen], self.run[chosen], self.module[chosen])
 
 
-class Launches:
+class LaunchFinder:
     """Finds the launches of one file's device ops."""
 
     def __init__(
-        self, view: View, times: Times, kinds: U8, xla: XlaOps, handovers: Handovers, devices: Devices, calls: Bools
+        self,
+        view: View,
+        times: EventTimes,
+        kinds: U8,
+        xla: SpaceXlaOps,
+        handovers: Handovers,
+        devices: Devices,
+        calls: Bools,
     ) -> None:
         """``calls`` are the host events that became slices."""
         self._view, self._times, self._kinds, self._xla = view, times, kinds, xla
@@ -196,15 +203,15 @@ class Launches:
         return call
 
     @cached_property
-    def _executes_on(self) -> Stretches:
+    def _executes_on(self) -> EventStretches:
         """The calls that start a module."""
         view, known = self._view, self._executes.rows
         continues = np.array([is_continuation(name) for name in view.names] + [False])
         among = OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
-        return Stretches(among, among.start + view.events.dur_ns[among.rows], among.rows)
+        return EventStretches(among, among.start + view.events.dur_ns[among.rows], among.rows)
 
     @cached_property
-    def _tasks(self) -> Stretches:
+    def _tasks(self) -> EventStretches:
         """The tasks of threads of pools, each with the call in which it was handed to them (-1: none recorded)."""
         view, events = self._view, self._view.events
         begins, stops = (
@@ -221,10 +228,10 @@ class Launches:
         line, begun = events.line[by], events.start_ns[by]
         call = outermost_around(self._executes_on, line, begun, begun)
         # A task may be handed over from within another one: what launched that one launched it too.
-        before = task_of(Stretches(tasks, until, np.arange(by.size)), line, begun)
+        before = task_of(EventStretches(tasks, until, np.arange(by.size)), line, begun)
         while (more := (call < 0) & (before >= 0) & (call[before] >= 0)).any():
             call[more] = call[before[more]]
-        return Stretches(tasks, until, call)
+        return EventStretches(tasks, until, call)
 
     def _in_order(self, at: Rows, device: I32, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""
@@ -289,7 +296,7 @@ class Launches:
         modules = np.array([view.builder.text(f"jit_{of['name']}") if of else -1 for of in named] + [-1], np.int32)
         jitted = np.flatnonzero(modules[view.name] >= 0)
         among = OnLines.of(jitted, events.line, events.start_ns)
-        calls = Stretches(among, among.start + events.dur_ns[among.rows], among.rows)
+        calls = EventStretches(among, among.start + events.dur_ns[among.rows], among.rows)
         around = outermost_around(calls, events.line[rows], events.start_ns[rows], events.start_ns[rows])
         return np.where(around >= 0, modules[view.name[around]], -1).astype(np.int32)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
-from stepscope.formats.xplane.space import Events
+from stepscope.formats.xplane.space import SpaceEvents
 from stepscope.record import record
 from stepscope.trace.tables import I32, I64, Rows
 
@@ -31,7 +31,7 @@ class OnLines:
 
 
 @record
-class Stretches:
+class EventStretches:
     """Events with when each is over, and the event that each stands for (-1: none)."""
 
     among: OnLines
@@ -44,21 +44,21 @@ class Stretches:
         return self.among.first, self.among.start, self.end, self.stands_for
 
 
-def outermost_around(calls: Stretches, line: I32, begun: I64, ended: I64) -> Rows:
+def outermost_around(calls: EventStretches, line: I32, begun: I64, ended: I64) -> Rows:
     """The outermost of some calls around each stretch of time on a line, -1 for none."""
     found = np.empty(begun.size, np.intp)
     _outermost_around(calls.arrays, line, begun, ended, found)
     return found
 
 
-def around_or_of_task(calls: Stretches, tasks: Stretches, ops: Rows, events: Events) -> Rows:
+def around_or_of_task(calls: EventStretches, tasks: EventStretches, ops: Rows, events: SpaceEvents) -> Rows:
     """The outermost call around each op on its line, else what the task stands for in which it began; -1 for none."""
     found = np.empty(ops.size, np.intp)
     _around_or_of_task(calls.arrays, tasks.arrays, ops, (events.line, events.start_ns, events.dur_ns), found)
     return found
 
 
-def task_of(tasks: Stretches, line: I32, moments: I64) -> Rows:
+def task_of(tasks: EventStretches, line: I32, moments: I64) -> Rows:
     """What the task stands for in which each moment on a line lies, -1 for none."""
     found = np.empty(moments.size, np.intp)
     _task_of(tasks.arrays, line, moments, found)

@@ -43,7 +43,7 @@ class Planes:
 
 
 @record
-class Lines:
+class SpaceLines:
     """One value per line."""
 
     spans: Spans
@@ -73,7 +73,7 @@ class Names:
 
 
 @dataclass(slots=True)
-class Events:
+class SpaceEvents:
     """One value per event, in file order."""
 
     offset: I64
@@ -97,12 +97,12 @@ class Space:
     data: U8
     planes: Planes
     plane_stats: Stats
-    lines: Lines
+    lines: SpaceLines
     names: Names
     name_stats: Stats
     keys: Names
     key_names: list[str]
-    events: Events
+    events: SpaceEvents
     stats: Stats
     messages: dict[str, list[str]]
     """``errors``, ``warnings`` and ``hostnames`` of the file."""
@@ -155,10 +155,10 @@ def read_space(data: U8, progress: Progress | None = None) -> Space:
     )
 
 
-def _lines(data: U8, found: Children) -> Lines:
+def _lines(data: U8, found: Children) -> SpaceLines:
     id, time = numbers(data, found.spans, 1, 3)
     names, displayed = (decode(data, texts(data, found.spans, field)) for field in (2, 11))
-    return Lines(
+    return SpaceLines(
         spans=found.spans,
         plane=found.parent.astype(np.int32),
         id=np.where(id == NULL, 0, id),
@@ -185,7 +185,7 @@ def metadata_of(data: U8, planes: Spans, field: int) -> Names:
 COUNTER_LINE = "_counters_"
 
 
-def _slots(planes: Planes, lines: Lines, names: Names, keys: Names, key_names: list[str], data: U8) -> I32:
+def _slots(planes: Planes, lines: SpaceLines, names: Names, keys: Names, key_names: list[str], data: U8) -> I32:
     """The column of every stat metadata row. On a line of counters the statistic is called what its event is."""
     slots = np.array([SLOT.get(name, -1) for name in key_names], np.int32)
     counting = {int(lines.plane[line]) for line, name in enumerate(lines.names) if name == COUNTER_LINE}
@@ -200,15 +200,17 @@ def _slots(planes: Planes, lines: Lines, names: Names, keys: Names, key_names: l
 class _Decoder:
     """What the decoding of events and statistics needs to know of the file."""
 
-    def __init__(self, data: U8, lines: Lines, names: Names, keys: Names, key_names: Sequence[str], slots: I32) -> None:
+    def __init__(
+        self, data: U8, lines: SpaceLines, names: Names, keys: Names, key_names: Sequence[str], slots: I32
+    ) -> None:
         self._data, self._lines, self._key_names, self._slots = data, lines, key_names, slots
         self._tables = names.table.arrays, keys.table.arrays
         self._scratch = threading.local()
 
-    def events(self, found: Children, progress: Progress | None) -> tuple[Events, Stats]:
+    def events(self, found: Children, progress: Progress | None) -> tuple[SpaceEvents, Stats]:
         """All events and their statistics, block by block: room for all at once could be many times the file."""
         line = found.parent.astype(np.int32)
-        events = Events(found.spans.start, line, *_room_for_events(line.size))
+        events = SpaceEvents(found.spans.start, line, *_room_for_events(line.size))
 
         def block_at(low: int) -> StatsPart:
             block = slice(low, low + _BLOCK)

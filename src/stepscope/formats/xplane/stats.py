@@ -83,7 +83,7 @@ SLOT = {key: slot for slot, key in enumerate(KEYS)}
 
 
 @record
-class Column:
+class StatRows:
     """One statistic: the rows that have it, rising; the field of the value and the value (see ``wire.read_stat``)."""
 
     rows: I32
@@ -91,7 +91,7 @@ class Column:
     value: I64
 
 
-EMPTY = Column(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64))
+EMPTY = StatRows(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64))
 
 
 @record
@@ -112,7 +112,7 @@ class Stats:
         """``parts`` follow each other, their rows rise; ``key_names`` resolve references."""
         self._data, self._names = data, key_names
         ends = [np.cumsum(part.counts).tolist() for part in parts]
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, StatRows] = {}
         for slot, key in enumerate(KEYS):
             pieces = [
                 (part.rows[low:high], part.fields[low:high], part.values[low:high])
@@ -121,9 +121,9 @@ class Stats:
             ]
             if pieces:
                 rows, fields, values = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
-                self._columns[key] = _last_of_each(Column(rows, fields, values))
+                self._columns[key] = _last_of_each(StatRows(rows, fields, values))
 
-    def column(self, key: str) -> Column:
+    def column(self, key: str) -> StatRows:
         """One statistic of all rows that have it."""
         return self._columns.get(key, EMPTY)
 
@@ -233,10 +233,10 @@ def _whole(text: str) -> int:
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else NULL
 
 
-def _last_of_each(column: Column) -> Column:
+def _last_of_each(column: StatRows) -> StatRows:
     """Where a row has a statistic twice the last one counts."""
     last = np.append(column.rows[1:] != column.rows[:-1], True)
-    return column if last.all() else Column(column.rows[last], column.field[last], column.value[last])
+    return column if last.all() else StatRows(column.rows[last], column.field[last], column.value[last])
 
 
 def _places(rows: Rows, of: I32) -> tuple[Rows, Rows]:

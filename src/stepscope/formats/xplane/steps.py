@@ -6,12 +6,12 @@ import numpy as np
 
 from stepscope.formats.xplane.grouping import grouped
 from stepscope.formats.xplane.planes import LineRole
-from stepscope.formats.xplane.times import Times
+from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.trace import tables as t
 
 
-def step_marks(view: View, times: Times, slices: t.Bools, slice_id: t.I32) -> t.StepMarks:
+def step_marks(view: View, times: EventTimes, slices: t.Bools, slice_id: t.I32) -> t.StepMarks:
     """The marks of every source; which one counts is the analysis's choice."""
     parts = [_numbered(view, slices), _of_steps_lines(view, slices), _of_modules(view, times, slices)]
     rows, source, number = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -37,7 +37,7 @@ def _of_steps_lines(view: View, slices: t.Bools) -> Marks:
     return rows, np.full(rows.size, t.MarkerSource.STEPS_LINE, np.uint8), np.array(numbers, np.int64)
 
 
-def _of_modules(view: View, times: Times, slices: t.Bools) -> Marks:
+def _of_modules(view: View, times: EventTimes, slices: t.Bools) -> Marks:
     """Per device the executions of the module that took most time, if it ran twice or more. What a sparse core runs is
     part of its chip's step."""
     rows = np.flatnonzero(slices & view.on(LineRole.MODULES))

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.formats.xplane.grouping import grouped
-from stepscope.formats.xplane.moments import OnLines, Stretches, outermost_around
+from stepscope.formats.xplane.moments import EventStretches, OnLines, outermost_around
 from stepscope.formats.xplane.planes import LineRole
-from stepscope.formats.xplane.times import Times
+from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.trace.tables import I32, NULL, Rows
 
@@ -21,7 +21,7 @@ _NAMED_BY = ("hlo_op", "tf_op")
 """What a call says of the range that it was made in: the profiler's own annotation of the range."""
 
 
-def threads_of_lines(view: View, times: Times) -> list[int]:
+def threads_of_lines(view: View, times: EventTimes) -> list[int]:
     """Per line the line of the same thread that stands for it: itself but where another one made all its calls."""
     stands_for = list(range(len(view.lines)))
     calls, named = _named_calls(view)
@@ -68,9 +68,9 @@ def _ranges(view: View, wanted: I32) -> Rows:
     return np.flatnonzero(rows)
 
 
-def _hold(view: View, times: Times, ranges: Rows, calls: Rows, named: I32) -> bool:
+def _hold(view: View, times: EventTimes, ranges: Rows, calls: Rows, named: I32) -> bool:
     """Whether each call lies in a range of its name among those of one thread."""
     begun = times.start[calls]
     among = OnLines.of(ranges, view.name, times.start)
-    stretches = Stretches(among, among.start + times.dur[among.rows], among.rows)
+    stretches = EventStretches(among, among.start + times.dur[among.rows], among.rows)
     return bool((outermost_around(stretches, named, begun, begun + times.dur[calls]) >= 0).all())

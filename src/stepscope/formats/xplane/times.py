@@ -23,7 +23,7 @@ END_PREFIX = "end: "
 
 
 @dataclass(slots=True)
-class Times:
+class EventTimes:
     """Start and duration of every event, in ns of the session's clock where the file has one; NULL where unusable."""
 
     start: I64
@@ -36,7 +36,7 @@ class Times:
     """The devices whose own clocks were put on the session's."""
 
 
-def times_of(view: View, handovers: Handovers, session_start: int | None) -> Times:
+def times_of(view: View, handovers: Handovers, session_start: int | None) -> EventTimes:
     """The times of all events."""
     events, lines = view.events, view.lines
     start, dur = events.start_ns, events.dur_ns
@@ -46,7 +46,7 @@ def times_of(view: View, handovers: Handovers, session_start: int | None) -> Tim
     relative = session_start is not None or not unix.any()
     start, dur, aligned = use_device_clocks(view, start, dur)
     start, dur = _whole_actions(view, start, dur)
-    times = Times(start, dur, np.empty(0, np.intp), session_start if relative else 0, aligned)
+    times = EventTimes(start, dur, np.empty(0, np.intp), session_start if relative else 0, aligned)
     _extend(view, handovers, times)
     return times
 
@@ -71,7 +71,7 @@ def _whole_actions(view: View, start: I64, dur: I64) -> tuple[I64, I64]:
     return start, dur
 
 
-def _extend(view: View, handovers: Handovers, times: Times) -> None:
+def _extend(view: View, handovers: Handovers, times: EventTimes) -> None:
     """Ops of XLA:CPU last until they are done; waits are written as their two edges."""
     source, target = handovers.pairs
     if not source.size:
@@ -89,7 +89,7 @@ def _extend(view: View, handovers: Handovers, times: Times) -> None:
     times.waits = np.unique(source[waits])
 
 
-def _done(view: View, times: Times, ops: Rows, ends: Rows) -> I64:
+def _done(view: View, times: EventTimes, ops: Rows, ends: Rows) -> I64:
     """When asynchronous ops were done, by the events that say so: those are written late.
 
     What waits for an op is run by the thread that finished it, in the same task and before that event (AsyncValue runs

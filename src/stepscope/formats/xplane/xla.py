@@ -17,7 +17,7 @@ import numpy as np
 from stepscope.formats.xplane.grouping import dense, distinct, grouped
 from stepscope.formats.xplane.modules import Modules, module_and_program
 from stepscope.formats.xplane.planes import LineRole
-from stepscope.formats.xplane.times import Times
+from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.hlo.instructions import is_collective
 from stepscope.hlo.waits import AsyncEnd, Awaited, async_end
@@ -84,10 +84,10 @@ class XlaColumns:
     target_memory: U8
 
 
-class XlaOps:
+class SpaceXlaOps:
     """The ops of one file."""
 
-    def __init__(self, view: View, times: Times, modules: Modules) -> None:
+    def __init__(self, view: View, times: EventTimes, modules: Modules) -> None:
         self._view, self._times, self._modules = view, times, modules
         kinds = np.array([view.planes[plane].kind in ("tpu", "sparse_core") for plane in view.lines.plane.tolist()])
         self._on_tpu = kinds.astype(np.bool_)

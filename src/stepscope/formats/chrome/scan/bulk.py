@@ -9,7 +9,7 @@ import msgspec
 from stepscope.formats.chrome.scan.header import EVENT_START
 from stepscope.formats.chrome.scan.plain import set_argument, set_field
 from stepscope.formats.chrome.scan.rows import Event
-from stepscope.formats.chrome.scan.window import Window
+from stepscope.formats.chrome.scan.window import TextWindow
 
 BLOCK = 1 << 18
 OVERLAP = 1 << 12
@@ -38,7 +38,7 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-def read_block(window: Window, at: int) -> tuple[list[Event], int] | None:
+def read_block(window: TextWindow, at: int) -> tuple[list[Event], int] | None:
     """The events from the one at ``at`` to the last that begins within ``BLOCK`` bytes, and where the next begins.
 
     None where they cannot all be read this way; whatever msgspec refuses, the tolerant tokeniser looks at.

@@ -18,8 +18,8 @@ from stepscope.errors import InputError
 from stepscope.formats.chrome.scan.damage import Tally
 from stepscope.formats.chrome.scan.header import EVENT_START, TAIL_LIMIT
 from stepscope.formats.chrome.scan.roads import Road, Stop
-from stepscope.formats.chrome.scan.rows import Part
-from stepscope.formats.chrome.scan.window import PADDING, Window, empty_buffer, window_of
+from stepscope.formats.chrome.scan.rows import RowsPart
+from stepscope.formats.chrome.scan.window import PADDING, TextWindow, empty_buffer, window_of
 from stepscope.inputs.inflate import Stream
 from stepscope.inputs.source import Source, fill, pread_into
 
@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]
 class Listing:
     """The events of a file, still in parts, and where their list ended."""
 
-    parts: deque[Part]
+    parts: deque[RowsPart]
     tally: Tally
     end: int
     """Offset behind the list's closing bracket."""
@@ -97,7 +97,7 @@ class _Block:
     size: int
     last: bool
 
-    def joined(self, before: Window, at: int) -> Window:
+    def joined(self, before: TextWindow, at: int) -> TextWindow:
         """The window of what ``before`` holds from ``at`` on, and this block."""
         rest = before.end - at
         buffer, gap = self.buffer, SLACK
@@ -105,7 +105,7 @@ class _Block:
             buffer, gap = empty_buffer(rest + self.size), rest
             buffer[rest : rest + self.size] = self.buffer[SLACK : SLACK + self.size]
         buffer[gap - rest : gap] = before.buffer[at : before.end]
-        return Window(buffer[gap - rest :], before.base + at, rest + self.size, self.last)
+        return TextWindow(buffer[gap - rest :], before.base + at, rest + self.size, self.last)
 
 
 def _blocks(stream: Stream) -> Generator[_Block]:
@@ -129,7 +129,7 @@ def _blocks(stream: Stream) -> Generator[_Block]:
             done = block
 
 
-def _rest(window: Window, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int]:
+def _rest(window: TextWindow, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int]:
     """What follows the list, and the size of the whole text."""
     tail = bytearray(window.view[at : window.end])
     total = window.base + window.end
@@ -150,7 +150,7 @@ def read_chunks(
     count = -(-(source.size - start) // CHUNK)
     with source.open() as file:
         reader = _ChunkReader(source, file, start, roads)
-        parts: deque[Part] = deque()
+        parts: deque[RowsPart] = deque()
         tally = Tally()
         at, comma_due, done = start, False, False
         with ThreadPoolExecutor(threads) as pool:
@@ -179,7 +179,7 @@ class _Chunk:
     end: int
     comma_due: bool
     done: bool
-    parts: list[Part]
+    parts: list[RowsPart]
     tally: Tally
 
 
@@ -209,7 +209,7 @@ class _ChunkReader:
         """The events from ``at`` to the first that begins at ``limit`` or later."""
         return self._read(self._window(at, max(limit - at, 0) + MARGIN), 0, limit, comma_due)
 
-    def _read(self, window: Window, at: int, limit: int, comma_due: bool) -> _Chunk:
+    def _read(self, window: TextWindow, at: int, limit: int, comma_due: bool) -> _Chunk:
         road = self._road()
         begin = window.base + at
         while True:
@@ -225,7 +225,7 @@ class _ChunkReader:
             self._local.road = self._roads()
         return self._local.road  # type: ignore[no-any-return]
 
-    def _window(self, base: int, size: int) -> Window:
+    def _window(self, base: int, size: int) -> TextWindow:
         size = min(size, self._source.size - base)
         buffer = getattr(self._local, "buffer", None)
         if buffer is None or len(buffer) < size + PADDING:
@@ -233,7 +233,7 @@ class _ChunkReader:
             self._local.buffer = buffer
         got = pread_into(self._file, buffer.data[:size], base, self._source.path)
         # A file that shrank meanwhile ends where it ends now.
-        return Window(buffer, base, got, got < size or base + got >= self._source.size)
+        return TextWindow(buffer, base, got, got < size or base + got >= self._source.size)
 
 
 def thread_count() -> int:
@@ -242,7 +242,7 @@ def thread_count() -> int:
     return min(usable, 8)
 
 
-def _refuse_dust(source: Source, parts: deque[Part] | list[Part], size: int) -> None:
+def _refuse_dust(source: Source, parts: deque[RowsPart] | list[RowsPart], size: int) -> None:
     """Stop reading a file made to fill the memory: millions of events of a few bytes each."""
     events = sum(len(part.rows) for part in parts)
     if events > _MANY_EVENTS and events * _MIN_EVENT_BYTES > size:

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from stepscope.formats.chrome.scan import kernel
 from stepscope.formats.chrome.scan.damage import Tally
-from stepscope.formats.chrome.scan.repair import Outcome, Repairer, list_ends
+from stepscope.formats.chrome.scan.repair import Repairer, RepairOutcome, list_ends
 from stepscope.formats.chrome.scan.roads import Stop
-from stepscope.formats.chrome.scan.rows import Part
-from stepscope.formats.chrome.scan.window import Window
+from stepscope.formats.chrome.scan.rows import RowsPart
+from stepscope.formats.chrome.scan.window import TextWindow
 
 
 class FastRoad:
@@ -18,11 +18,11 @@ class FastRoad:
     parallel: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[RowsPart] = []
         self._repairer = Repairer()
         self._scanner = kernel.Scanner()
 
-    def advance(self, window: Window, at: int, limit: int, comma_due: bool) -> tuple[int, bool, Stop]:
+    def advance(self, window: TextWindow, at: int, limit: int, comma_due: bool) -> tuple[int, bool, Stop]:
         """As :meth:`Road.advance`."""
         while True:
             if not self._repairer.searching:
@@ -39,11 +39,11 @@ class FastRoad:
             at, comma_due = step.at, step.comma_due
             if step.event is not None:
                 self._scanner.scratch.append(step.event, window.base)
-            if step.outcome is not Outcome.GOING:
+            if step.outcome is not RepairOutcome.GOING:
                 self._flush(window)
-                return at, comma_due, Stop.DONE if step.outcome is Outcome.DONE else Stop.NEED_MORE
+                return at, comma_due, Stop.DONE if step.outcome is RepairOutcome.DONE else Stop.NEED_MORE
 
-    def _stop(self, window: Window, at: int, why: int) -> Stop | None:
+    def _stop(self, window: TextWindow, at: int, why: int) -> Stop | None:
         """What the kernel's reason means to the caller; None where the tolerant road must look."""
         if why == kernel.AT_LIMIT:
             return Stop.AT_LIMIT
@@ -54,12 +54,12 @@ class FastRoad:
             return Stop.NEED_MORE if ends is None else Stop.DONE if ends else None
         return None
 
-    def take(self) -> tuple[list[Part], Tally]:
+    def take(self) -> tuple[list[RowsPart], Tally]:
         """As :meth:`Road.take`."""
         taken = self.parts, self._repairer.tally
         self.parts, self._repairer.tally = [], Tally()
         return taken
 
-    def _flush(self, window: Window) -> None:
+    def _flush(self, window: TextWindow) -> None:
         if part := self._scanner.scratch.take(window.base):
             self.parts.append(part)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.formats.chrome.dialects import KEYS
-from stepscope.formats.chrome.events import Argument, RawEvents
+from stepscope.formats.chrome.events import ArgumentColumn, RawEvents
 from stepscope.formats.chrome.scan import decode
 from stepscope.formats.chrome.scan.damage import Tally
 from stepscope.formats.chrome.scan.rows import (
@@ -22,7 +22,7 @@ from stepscope.formats.chrome.scan.rows import (
     LANE_TEXT,
     RANGE_NOTE,
     STREAM_COUNT,
-    Part,
+    RowsPart,
     Tables,
 )
 from stepscope.trace.tables import I32, I64, NULL, U8
@@ -113,7 +113,7 @@ class _Columns:
             offset=np.empty(count, np.int64),
         )
 
-    def take(self, part: Part, maps: _Maps) -> None:
+    def take(self, part: RowsPart, maps: _Maps) -> None:
         """Append the rows of a part."""
         rows, here = part.rows, slice(self.done, self.done + len(part.rows))
         self.phase[here] = rows["phase"]
@@ -137,7 +137,7 @@ class _ArgumentColumn:
         self._mixed = bool(integers and texts)
         self._done = 0
 
-    def take(self, part: Part, key: int, first_row: int, raws: I32) -> None:
+    def take(self, part: RowsPart, key: int, first_row: int, raws: I32) -> None:
         """Append what a part has of argument ``key``."""
         integers, texts = (part.arguments.get(FIRST_ARGUMENT + 2 * key + is_text) for is_text in (0, 1))
         start = self._done
@@ -162,15 +162,15 @@ class _ArgumentColumn:
                 column[filled] = column[filled][order]
         self.rows[filled] += first_row
 
-    def finish(self, nulls: bool) -> Argument:
+    def finish(self, nulls: bool) -> ArgumentColumn:
         """The argument, without the rows whose value was ``null``."""
         if nulls:
             kept = (self.ints != NULL) | (self.texts >= 0)
-            return Argument(self.rows[kept], self.ints[kept], self.texts[kept])
-        return Argument(self.rows, self.ints, self.texts)
+            return ArgumentColumn(self.rows[kept], self.ints[kept], self.texts[kept])
+        return ArgumentColumn(self.rows, self.ints, self.texts)
 
 
-def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: Tally) -> RawEvents:
+def merge(parts: deque[RowsPart], header: dict[str, Any], total_bytes: int, tally: Tally) -> RawEvents:
     """Make the columns. ``parts`` is emptied on the way, so that its memory is given back as the columns fill."""
     names = _Names()
     maps = {id(tables): names.maps(tables, used) for tables, used in _used_raws(parts)}
@@ -230,7 +230,7 @@ def _numbered_by_use(values: list[Value], columns: Sequence[I32]) -> list[Value]
     return [values[old] for old in used.tolist()]
 
 
-def _used_raws(parts: Iterable[Part]) -> list[tuple[Tables, npt.NDArray[np.bool_]]]:
+def _used_raws(parts: Iterable[RowsPart]) -> list[tuple[Tables, npt.NDArray[np.bool_]]]:
     """Every thread's tables, and which of its raw texts are arguments (the others are pids and tids)."""
     used: dict[int, tuple[Tables, npt.NDArray[np.bool_]]] = {}
     for part in parts:
@@ -241,7 +241,7 @@ def _used_raws(parts: Iterable[Part]) -> list[tuple[Tables, npt.NDArray[np.bool_
     return list(used.values())
 
 
-def _argument_columns(parts: Iterable[Part]) -> dict[int, _ArgumentColumn]:
+def _argument_columns(parts: Iterable[RowsPart]) -> dict[int, _ArgumentColumn]:
     counts = np.zeros(STREAM_COUNT, np.int64)
     for part in parts:
         for stream, (rows, _) in part.arguments.items():
@@ -250,7 +250,7 @@ def _argument_columns(parts: Iterable[Part]) -> dict[int, _ArgumentColumn]:
     return {int(key): _ArgumentColumn(*pairs[key].tolist()) for key in np.flatnonzero(pairs.sum(axis=1))}
 
 
-def _note_texts(names: _Names, columns: _Columns, arguments: dict[str, Argument], tally: Tally) -> None:
+def _note_texts(names: _Names, columns: _Columns, arguments: dict[str, ArgumentColumn], tally: Tally) -> None:
     """Count the events that use a text with damage in it."""
     for code, damaged in names.strings.damaged.items():
         rows = np.flatnonzero(np.isin(columns.name, list(damaged)) | np.isin(columns.category, list(damaged)))

@@ -17,7 +17,7 @@ from stepscope.formats.chrome.scan.header import EVENT_START
 from stepscope.formats.chrome.scan.mend import mend
 from stepscope.formats.chrome.scan.plain import STRING, Incomplete, Malformed, read_event, skip_blank, value_end
 from stepscope.formats.chrome.scan.rows import Event
-from stepscope.formats.chrome.scan.window import Window
+from stepscope.formats.chrome.scan.window import TextWindow
 from stepscope.record import record
 
 _OVERLAP = 4096
@@ -34,7 +34,7 @@ Read = TypeVar("Read")
 _AFTER_LIST = re.compile(rb"[\x00-\x20]*+,?[\x00-\x20]*+")
 
 
-class Outcome(Enum):
+class RepairOutcome(Enum):
     """What a step leads to."""
 
     GOING = auto()
@@ -43,16 +43,16 @@ class Outcome(Enum):
 
 
 @record
-class Step:
+class RepairStep:
     """Where to go on (for DONE: behind the list), whether a comma is due there, and the event read, if any."""
 
     at: int
     comma_due: bool = True
     event: Event | None = None
-    outcome: Outcome = Outcome.GOING
+    outcome: RepairOutcome = RepairOutcome.GOING
 
 
-def list_ends(window: Window, at: int) -> bool | None:
+def list_ends(window: TextWindow, at: int) -> bool | None:
     """Whether the bracket at ``at`` ends the list: not where an event follows it; None where more must be seen."""
     if not window.last and window.end - at < _OVERLAP:
         return None
@@ -71,7 +71,7 @@ class Repairer:
         self._patience = _PATIENCE
         self._strays = 0
 
-    def step(self, window: Window, at: int, comma_due: bool) -> Step:
+    def step(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         """Read the element at ``at``, or what stands between two elements."""
         if self.searching:
             return self._search(window, at)
@@ -91,85 +91,85 @@ class Repairer:
             return self._start_search(at, "garbage", window)
         return _BETWEEN.get(byte, Repairer._element)(self, window, at, comma_due)
 
-    def _at_end(self, window: Window, at: int, comma_due: bool) -> Step:
+    def _at_end(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         if not window.last:
-            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+            return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
         self.tally.note("missing_end", window.base + at)
-        return Step(at, outcome=Outcome.DONE)
+        return RepairStep(at, outcome=RepairOutcome.DONE)
 
-    def _comma(self, window: Window, at: int, comma_due: bool) -> Step:
+    def _comma(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         after = skip_blank(window.view, at + 1, window.end)
         if after >= window.end and not window.is_enough(at):
-            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+            return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
         closes = after < window.end and window.view[after] == ord("]")
         if not comma_due or closes:
             self.tally.note("stray_comma", window.base + at)
-        return Step(after, comma_due=closes)
+        return RepairStep(after, comma_due=closes)
 
-    def _close_bracket(self, window: Window, at: int, comma_due: bool) -> Step:
+    def _close_bracket(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         ends = list_ends(window, at)
         if ends is None:
-            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+            return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
         if ends:
-            return Step(at + 1, outcome=Outcome.DONE)
+            return RepairStep(at + 1, outcome=RepairOutcome.DONE)
         self.tally.note("stray_bracket", window.base + at)
-        return Step(at + 1)
+        return RepairStep(at + 1)
 
-    def _close_brace(self, window: Window, at: int, comma_due: bool) -> Step:
+    def _close_brace(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         after = skip_blank(window.view, at + 1, window.end)
         if after >= window.end:
             if not window.is_enough(at):
-                return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+                return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
             if window.last:
                 self.tally.note("missing_end", window.base + at)
-                return Step(at, outcome=Outcome.DONE)
+                return RepairStep(at, outcome=RepairOutcome.DONE)
         self.tally.note("stray_bracket", window.base + at)
-        return Step(at + 1)
+        return RepairStep(at + 1)
 
-    def _quote(self, window: Window, at: int, comma_due: bool) -> Step:
+    def _quote(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         """A text as an element, or a key: then the list's closing bracket is missing, or an event closed too early."""
         key = STRING.match(window.view, at, window.end)
         colon = skip_blank(window.view, key.end(), window.end) if key else window.end
         if colon >= window.end and not window.is_enough(at):
-            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+            return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
         if key is None or colon >= window.end or window.view[colon] != ord(":"):
             return self._element(window, at, comma_due)
         if EVENT_START.search(window.view, colon, window.end):
             return self._start_search(at, "garbage", window)
         if not window.is_enough(at):
-            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+            return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
         self.tally.note("missing_end", window.base + at)
-        return Step(at, outcome=Outcome.DONE)
+        return RepairStep(at, outcome=RepairOutcome.DONE)
 
-    def _element(self, window: Window, at: int, comma_due: bool) -> Step:
+    def _element(self, window: TextWindow, at: int, comma_due: bool) -> RepairStep:
         try:
             stop = self._read(window, at, lambda end: value_end(window.view, at, end))
         except Incomplete:
             if not window.is_enough(at):
-                return Step(at, comma_due, outcome=Outcome.NEED_MORE)
+                return RepairStep(at, comma_due, outcome=RepairOutcome.NEED_MORE)
         except Malformed:
             pass
         else:
             event = EVENT_START.search(window.view, at, min(stop + _OVERLAP, window.end))
             if event is None or event.start() >= stop:
                 self.tally.note("not_an_object", window.base + at, events=1, size=stop - at)
-                return Step(stop)
+                return RepairStep(stop)
         return self._start_search(at, "garbage", window)
 
-    def _event(self, window: Window, at: int) -> Step:
+    def _event(self, window: TextWindow, at: int) -> RepairStep:
         cut = False
         try:
             event, stop = self._read(window, at, lambda end: read_event(window.view, at, end, window.base))
-            return Step(stop, event=event)
+            return RepairStep(stop, event=event)
         except Incomplete:
             if not window.is_enough(at):
-                return Step(at, False, outcome=Outcome.NEED_MORE)
+                return RepairStep(at, False, outcome=RepairOutcome.NEED_MORE)
             cut = True
         except Malformed:
             pass
         return self._damaged(window, at, cut)
 
-    def _read(self, window: Window, at: int, read: Callable[[int], Read]) -> Read:
+    def _read(self, window: TextWindow, at: int, read: Callable[[int], Read]) -> Read:
         """Call ``read`` with the end of what it may look at. Raises Incomplete, or Malformed.
 
         That end is the next event start: an element that reaches over it has lost a bracket. Rarely it holds an object
@@ -187,7 +187,7 @@ class Repairer:
                     break
         raise Incomplete
 
-    def _read_over(self, window: Window, at: int, near: int, read: Callable[[int], Read]) -> Read:
+    def _read_over(self, window: TextWindow, at: int, near: int, read: Callable[[int], Read]) -> Read:
         """Read on behind what looks like an event. Raises as :meth:`_read`."""
         for reach in (near, window.end):
             self._patience -= reach - at
@@ -200,13 +200,13 @@ class Repairer:
                     raise
         raise Malformed(at)
 
-    def _damaged(self, window: Window, at: int, cut: bool) -> Step:
+    def _damaged(self, window: TextWindow, at: int, cut: bool) -> RepairStep:
         """An event that is no JSON: it reaches to the next event, or to the end of the list."""
         view, end = window.view, window.end
         following = EVENT_START.search(view, at + 1, end)
         stop = following.start() if following else end
         if following is None and not window.is_enough(at):
-            return Step(at, False, outcome=Outcome.NEED_MORE)
+            return RepairStep(at, False, outcome=RepairOutcome.NEED_MORE)
         # Where an event follows, the list has not ended.
         closing = None if following else _ARRAY_END.search(view, at, end)
         if closing is not None:
@@ -215,23 +215,23 @@ class Repairer:
             return self._start_search(at, "oversized_event", window, events=1)
         elif following is None and cut:
             self.tally.note("truncated", window.base + at, events=1, size=end - at)
-            return Step(end, outcome=Outcome.DONE)
+            return RepairStep(end, outcome=RepairOutcome.DONE)
         mended = mend(bytes(view[at:stop]), window.base + at, must_close=following is None)
         if mended is None:
             self.tally.note("lost_event", window.base + at, events=1, size=stop - at)
-            return Step(stop, comma_due=following is None)
+            return RepairStep(stop, comma_due=following is None)
         for code in mended.codes:
             self.tally.note(code, window.base + at)
         if mended.stop is not None:
-            return Step(at + mended.stop, event=mended.event)
-        return Step(stop, comma_due=following is None, event=mended.event)
+            return RepairStep(at + mended.stop, event=mended.event)
+        return RepairStep(stop, comma_due=following is None, event=mended.event)
 
-    def _start_search(self, at: int, code: str, window: Window, events: int = 0) -> Step:
+    def _start_search(self, at: int, code: str, window: TextWindow, events: int = 0) -> RepairStep:
         self.searching, self._search_code = True, code
         self.tally.note(code, window.base + at, events=events, size=1)
-        return Step(at + 1)
+        return RepairStep(at + 1)
 
-    def _search(self, window: Window, at: int) -> Step:
+    def _search(self, window: TextWindow, at: int) -> RepairStep:
         """Go to the next event start, or to the end of the list."""
         view, end = window.view, window.end
         following = EVENT_START.search(view, at, end)
@@ -239,20 +239,20 @@ class Repairer:
         if following is None and closing is None and not window.last:
             stop = max(at, end - _OVERLAP)
             self._lose(stop - at)
-            return Step(stop, outcome=Outcome.NEED_MORE)
+            return RepairStep(stop, outcome=RepairOutcome.NEED_MORE)
         self.searching = False
         if closing is not None:
             self._lose(closing.start(1) - at)
-            return Step(closing.start(1))
+            return RepairStep(closing.start(1))
         stop = following.start() if following else end
         self._lose(stop - at)
-        return Step(stop, comma_due=following is None)
+        return RepairStep(stop, comma_due=following is None)
 
     def _lose(self, size: int) -> None:
         self.tally.note(self._search_code, None, count=0, size=size)
 
 
-_BETWEEN: dict[int, Callable[[Repairer, Window, int, bool], Step]] = {
+_BETWEEN: dict[int, Callable[[Repairer, TextWindow, int, bool], RepairStep]] = {
     ord(","): Repairer._comma,
     ord("]"): Repairer._close_bracket,
     ord("}"): Repairer._close_brace,

@@ -32,7 +32,7 @@ LANE_ABSENT, LANE_INTEGER, LANE_TEXT = range(3)
 SCRATCH_ROWS = 1 << 16
 
 
-class Strings(Protocol):
+class ByteStrings(Protocol):
     """A table of distinct byte strings."""
 
     def __len__(self) -> int: ...
@@ -58,13 +58,13 @@ class Lanes(Protocol):
 class Tables:
     """The tables that rows refer to: names and categories as raw string bodies, arguments and ids as raw JSON."""
 
-    strings: Strings
-    raws: Strings
+    strings: ByteStrings
+    raws: ByteStrings
     lanes: Lanes
 
 
 @record
-class Part:
+class RowsPart:
     """Rows of one stretch of input, in order; ``base`` is the offset that row offsets count from."""
 
     base: int
@@ -129,14 +129,14 @@ class Scratch:
             self._push(stream, row, 0)
         self.count += 1
 
-    def take(self, base: int) -> Part | None:
+    def take(self, base: int) -> RowsPart | None:
         """The rows so far as a part, the scratch empty again; None where there are none."""
         if self.count == 0:
             return None
         streams = np.flatnonzero(self.argument_counts).tolist()
         counts = self.argument_counts[streams].tolist()
         arena = _Arena(self.count * ROW.itemsize + 12 * sum(counts) + 8 * (2 * len(counts) + 1))
-        part = Part(
+        part = RowsPart(
             base,
             arena.copy(self.rows[: self.count]),
             {

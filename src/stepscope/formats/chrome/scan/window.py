@@ -14,7 +14,7 @@ EVENT_LIMIT = 16 << 20
 
 
 @dataclass(slots=True)
-class Window:
+class TextWindow:
     """``buffer[:end]`` is the text from offset ``base`` on; ``last``: nothing follows it."""
 
     buffer: npt.NDArray[np.uint8]
@@ -42,8 +42,8 @@ def empty_buffer(size: int) -> npt.NDArray[np.uint8]:
     return np.empty(size + PADDING, np.uint8)
 
 
-def window_of(data: bytes | bytearray | memoryview[Any], base: int, last: bool) -> Window:
+def window_of(data: bytes | bytearray | memoryview[Any], base: int, last: bool) -> TextWindow:
     """A window on a copy of ``data``."""
     buffer = empty_buffer(len(data))
     buffer[: len(data)] = np.frombuffer(data, np.uint8)
-    return Window(buffer, base, len(data), last)
+    return TextWindow(buffer, base, len(data), last)

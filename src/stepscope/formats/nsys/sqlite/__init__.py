@@ -7,6 +7,6 @@ virtual tables, triggers and indexes are not looked at. Why not the ``sqlite3`` 
 
 from __future__ import annotations
 
-from stepscope.formats.nsys.sqlite.database import UNREADABLE, Database, Rows, Table, Texts
+from stepscope.formats.nsys.sqlite.database import UNREADABLE, ColumnTexts, Database, DatabaseTable, TableRows
 
-__all__ = ["UNREADABLE", "Database", "Rows", "Table", "Texts"]
+__all__ = ["UNREADABLE", "ColumnTexts", "Database", "DatabaseTable", "TableRows"]

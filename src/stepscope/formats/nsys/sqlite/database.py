@@ -11,36 +11,36 @@ from stepscope.errors import InputError
 from stepscope.formats.nsys.recognise import SQLITE
 from stepscope.formats.nsys.sqlite import pages
 from stepscope.formats.nsys.sqlite.pages import UNREADABLE
-from stepscope.formats.nsys.sqlite.statement import Declared, declared
-from stepscope.formats.nsys.sqlite.texts import Texts
+from stepscope.formats.nsys.sqlite.statement import DeclaredColumns, declared
+from stepscope.formats.nsys.sqlite.texts import ColumnTexts
 from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools
 
-__all__ = ["UNREADABLE", "Database", "Rows", "Table", "Texts"]
+__all__ = ["UNREADABLE", "ColumnTexts", "Database", "DatabaseTable", "TableRows"]
 
 _HEADER_BYTES = 100
 _ENCODINGS = {1: "utf-8", 2: "utf-16-le", 3: "utf-16-be"}
-_SCHEMA = Declared(("type", "name", "tbl_name", "rootpage", "sql"), -1)
+_SCHEMA = DeclaredColumns(("type", "name", "tbl_name", "rootpage", "sql"), -1)
 
 
 @record
-class Table:
+class DatabaseTable:
     """A table: its name, the page its tree begins at, and its columns."""
 
     name: str
     root: int
-    layout: Declared
+    layout: DeclaredColumns
 
     def has(self, column: str) -> bool:
         """Whether it has a column of that name, in upper or lower case."""
         return column.lower() in (name.lower() for name in self.layout.columns)
 
 
-_NO_TABLE = Table("", 0, Declared((), -1))
+_NO_TABLE = DatabaseTable("", 0, DeclaredColumns((), -1))
 
 
 @record
-class Rows:
+class TableRows:
     """Chosen columns of one table: integers (NULL where absent, UNREADABLE where no integer) and texts.
 
     ``offset`` is where each row begins in the file. Rows in ``broken_pages`` are not known; ``broken_rows`` were
@@ -48,7 +48,7 @@ class Rows:
     """
 
     numbers: Mapping[str, I64]
-    texts: Mapping[str, Texts]
+    texts: Mapping[str, ColumnTexts]
     offset: I64
     broken_pages: int = 0
     broken_rows: int = 0
@@ -58,11 +58,11 @@ class Rows:
         """The number of rows."""
         return len(self.offset)
 
-    def __getitem__(self, rows: Bools) -> Rows:
+    def __getitem__(self, rows: Bools) -> TableRows:
         """Some of the rows; what was broken is not repeated where any is left out."""
         if rows.all():
             return self
-        return Rows(
+        return TableRows(
             {name: column[rows] for name, column in self.numbers.items()},
             {name: column[rows] for name, column in self.texts.items()},
             self.offset[rows],
@@ -96,9 +96,9 @@ class Database:
         return 512 <= self.page_size <= 65_536 and power_of_two and self.usable >= 480
 
     @cached_property
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> dict[str, DatabaseTable]:
         """The ordinary tables by name: no views, no virtual tables, none of SQLite's own."""
-        listed = self._read(Table("sqlite_schema", 1, _SCHEMA), ["rootpage"], ["type", "name", "sql"])
+        listed = self._read(DatabaseTable("sqlite_schema", 1, _SCHEMA), ["rootpage"], ["type", "name", "sql"])
         if not len(listed) and listed.first_broken is not None:
             raise InputError(f"{self.path}: the list of tables of this SQLite file is damaged; export it again")
         found = {}
@@ -106,10 +106,10 @@ class Database:
         for kind, name, sql, root in zip(*texts, listed.numbers["rootpage"].tolist(), strict=True):
             layout = declared(sql) if kind == "table" and root > 0 and not name.startswith("sqlite_") else None
             if layout is not None:
-                found[name] = Table(name, root, layout)
+                found[name] = DatabaseTable(name, root, layout)
         return found
 
-    def read(self, name: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> Rows:
+    def read(self, name: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> TableRows:
         """Columns of one table by name; those it lacks are absent in every row. A table that is not there is empty."""
         return self._read(self.tables.get(name, _NO_TABLE), numbers, texts)
 
@@ -119,7 +119,7 @@ class Database:
         numbers = self._decode(np.array([page] if page else [], np.int64), _EMPTY, _EMPTY, (1, 0, 0)).numbers
         return int(numbers[0, -1]) if numbers.size else 0
 
-    def _read(self, table: Table, numbers: Sequence[str], texts: Sequence[str]) -> Rows:
+    def _read(self, table: DatabaseTable, numbers: Sequence[str], texts: Sequence[str]) -> TableRows:
         leaf, broken_pages, broken_page = np.empty(0, np.int64), 0, -1
         if table is not _NO_TABLE:
             leaf, broken_pages, broken_page = pages.leaves(self.data, self.page_size, self.usable, table.root)
@@ -131,10 +131,10 @@ class Database:
         broken = [raw.first_broken] if raw.broken else []
         if broken_pages:
             broken.append(min(max(broken_page - 1, 0) * self.page_size, len(self.data)))
-        return Rows(
+        return TableRows(
             dict(zip(numbers, raw.numbers, strict=True)),
             {
-                name: Texts(self.data, raw.spill, start, size, self.encoding)
+                name: ColumnTexts(self.data, raw.spill, start, size, self.encoding)
                 for name, start, size in zip(texts, raw.starts, raw.sizes, strict=True)
             },
             raw.offsets,

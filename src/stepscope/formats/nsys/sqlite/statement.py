@@ -17,14 +17,14 @@ _QUOTES = {'"': '"', "`": "`", "'": "'", "[": "]"}
 
 
 @record
-class Declared:
+class DeclaredColumns:
     """The columns of a table in their order, and the one (or -1) that is another name of the row id."""
 
     columns: tuple[str, ...]
     rowid: int
 
 
-def declared(statement: str) -> Declared | None:
+def declared(statement: str) -> DeclaredColumns | None:
     """What a statement declares; None where its rows are not those of an ordinary table.
 
     >>> declared("CREATE TABLE t (id INTEGER PRIMARY KEY, -- a, b\\n [end] INT, PRIMARY KEY (id))")
@@ -45,8 +45,8 @@ def declared(statement: str) -> Declared | None:
     for at, part in enumerate(columns):
         words = [token.upper() for token in part[1:]]
         if words[:1] == ["INTEGER"] and (names[at] in alone or "PRIMARY KEY" in " ".join(words)):
-            return Declared(names, at)
-    return Declared(names, -1)
+            return DeclaredColumns(names, at)
+    return DeclaredColumns(names, -1)
 
 
 def _split(tokens: list[str]) -> tuple[list[list[str]], list[str]]:

@@ -14,7 +14,7 @@ _SPREAD = -0x61C8864680B583EB
 
 
 @record
-class Texts:
+class ColumnTexts:
     """A text per row: where it begins (-1: none) and its bytes.
 
     It lies in ``data`` or, beyond that, in ``spill`` (what overflowed its page, put together again).
@@ -30,23 +30,23 @@ class Texts:
         """The number of rows."""
         return len(self.start)
 
-    def __getitem__(self, rows: Rows | Bools | slice) -> Texts:
+    def __getitem__(self, rows: Rows | Bools | slice) -> ColumnTexts:
         """The texts of some rows."""
-        return Texts(self.data, self.spill, self.start[rows], self.size[rows], self.encoding)
+        return ColumnTexts(self.data, self.spill, self.start[rows], self.size[rows], self.encoding)
 
-    def spread(self, rows: Rows, places: Rows, count: int) -> Texts:
+    def spread(self, rows: Rows, places: Rows, count: int) -> ColumnTexts:
         """Some of the texts at some places of a column of ``count`` rows, absent elsewhere."""
         start, size = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         start[places], size[places] = self.start[rows], self.size[rows]
-        return Texts(self.data, self.spill, start, size, self.encoding)
+        return ColumnTexts(self.data, self.spill, start, size, self.encoding)
 
-    def or_else(self, other: Texts) -> Texts:
+    def or_else(self, other: ColumnTexts) -> ColumnTexts:
         """These texts where they are there and not empty, else the other column's: one of a single ``spill``."""
         own = (self.start >= 0) & (self.size > 0)
         spill = np.concatenate((self.spill, other.spill))
         moved = np.where(other.start >= len(self.data), other.start + len(self.spill), other.start)
         start = np.where(own, self.start, np.where(moved >= 0, moved, self.start))
-        return Texts(self.data, spill, start, np.where(own | (moved < 0), self.size, other.size), self.encoding)
+        return ColumnTexts(self.data, spill, start, np.where(own | (moved < 0), self.size, other.size), self.encoding)
 
     def distinct(self) -> tuple[I32, list[str]]:
         """Which text each row has (-1: none), numbered by first occurrence, and the texts themselves."""

@@ -1077,7 +1077,7 @@ export interface Traffic {
 }
 
 /** What stepscope compare writes. Times are integer nanoseconds, null where not determined; keys are only added. */
-export interface Comparison {
+export interface ComparisonDocument {
   schema: 'stepscope.comparison/1';
   tool: Tool;
   changed: boolean | null;

@@ -31,7 +31,7 @@
  * @typedef {{title: string, side: string|null, report: Report, words: Words, no_pack: string|null,
  *   traces: Record<string, number>}} Run `traces`: of a job, which run holds a rank's trace.
  * @typedef {{sentence: string, scaling: string[], achieved: string|null, findings: string[]}} ComparisonWords
- * @typedef {{document: import('./document.js').Comparison, words: ComparisonWords}} Comparison
+ * @typedef {{document: import('./document.js').ComparisonDocument, words: ComparisonWords}} Comparison
  * @typedef {{running: string|null, cancelled: boolean, seconds: number, elapsed: number|null, captured: number,
  *   failure: string[], profiles: number}} CaptureState `profiles`: how many are served now; the last is the newest.
  * @typedef {{missing: string|null, start: (address: string, seconds: number) => Promise<CaptureState>,
