@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class Job:
     cures: tuple[str, ...] = ()
     """Tried whatever is found; none: what the findings call for."""
     budget: str = "4m"
+    why_missed: dict[str, str] = field(default_factory=dict)
+    """Of cures that do not keep what was promised, as far as it is known."""
 
 
 JOBS = {
@@ -69,6 +71,7 @@ def measured(name: str, folder: Path) -> list[dict[str, Any]]:
     return [
         {"job": name, "cure": row["name"], "verdict": row["verdict"], "loss": row["values"]["outcome"]}
         | {"predicted": row["predicted"], "measured": row["measured"], "kept": row["name"] in document["keep"]}
+        | {"why_missed": job.why_missed.get(row["name"], "")}
         for row in rows
         if row["measured"] is not None
     ]

@@ -1,6 +1,6 @@
 """How often trials are right, simulated: the same job on both sides, and effects of known size.
 
-python -m tests.trials.rates        # writes docs/trials.json; then make docs
+python -m tests.trials.rates        # writes docs/trial-rates.json; then make docs
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
 from stepscope.trials.arms import chosen, named
 from stepscope.trials.document import predicted
+from stepscope.web.proof import proof
 
 
 @pytest.mark.parametrize("cure", CURES, ids=lambda cure: cure.name)
@@ -81,6 +82,25 @@ def test_cures_are_those_of_the_framework_and_of_keras_where_that_makes_the_step
     )
     assert other - one == {"keras-steps-per-execution=4", "keras-steps-per-execution=16", "keras-jit"}
     assert "tf-jit" in one
+
+
+@pytest.mark.parametrize(
+    ("framework", "rule", "cures"),
+    [
+        ("PyTorch", "worker_starts", " --cure workers --cure persistent-workers"),
+        ("JAX", "running_eagerly", " --cure jax-jit"),
+        ("TensorFlow", "steps_cut", None),
+    ],
+)
+def test_a_finding_is_proved_by_the_cures_of_its_framework(framework: str, rule: str, cures: str | None) -> None:
+    one = finding(rule) | {"provable": cures is not None}
+    expected = None if cures is None else f"stepscope try{cures} train.py 'a b'"
+    assert proof(one, diagnosis(framework), ["train.py", "a b"]) == expected
+
+
+def test_what_only_cures_of_keras_answer_is_tried_without_names() -> None:
+    one = finding("tensor_cores_unused") | {"provable": True}
+    assert proof(one, diagnosis("TensorFlow", devices=[{}]), None) == "stepscope try COMMAND"
 
 
 def test_a_promise_is_that_of_its_number() -> None:

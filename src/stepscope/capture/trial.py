@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -34,10 +35,10 @@ class Trial:
         """Losses of the step that runs, as the framework holds them."""
         self._values: list[Any] = []
         """One for each step that ended, None where it had none."""
-        self._batches: list[int] = []
-        """Of each step that ended, where a step of ours holds several of the job's."""
-        self._batch = (0, 0)
-        """The numbers of the first and last batch of the step that ended last."""
+        self._batches: deque[int] = deque(maxlen=MOST_VALUES)
+        """Of each step that ended, where a step of ours may hold several of the job's, and that is told."""
+        self._batch: tuple[int, int] | None = None
+        """The numbers of the first and last batch of the step that ended last; None where nothing tells them."""
         self._files: dict[str, None] = {}
         self._here = os.path.join(os.getcwd(), "")
         self._ours = os.path.join(os.path.abspath(options.out), "")
@@ -80,7 +81,8 @@ class Trial:
     def _edge(self, _: int) -> None:
         name = self._options.watch_value
         said, self._said = self._said, []
-        self._batches.append(1 + self._batch[1] - self._batch[0])
+        if self._batch is not None:
+            self._batches.append(1 + self._batch[1] - self._batch[0])
         if len(self._values) < MOST_VALUES:
             self._values.append(said if name is None else [_variable(name, sys._getframe(1))])
 

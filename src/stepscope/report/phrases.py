@@ -293,7 +293,8 @@ def proof(document: Document) -> str:
     told = [str(number) for number, item in enumerate(told_and_untold(document)[0], 1) if item.get("provable")]
     if not told:
         return ""
-    return f"`stepscope try COMMAND`, with the job's command, measures what cures of {', '.join(told)} save of it."
+    cures = f"{'a cure' if len(told) == 1 else 'cures'} of {', '.join(told)}"
+    return f"Prove it: `stepscope try COMMAND`, with the job's own command, puts {cures} into it and times it."
 
 
 def replayed(whatif: WhatIfEntry) -> str:

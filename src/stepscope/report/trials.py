@@ -154,6 +154,9 @@ def tail(document: Document) -> Iterator[str]:
     if keep:
         patched = document["patch"]["diff"] or document["patch"]["by_hand"]
         yield f"Keep {' and '.join(keep)}{': the change below has that effect' if patched else ''}."
+        alone = [row["name"] for row in rows(document) if row["argument"] is not None and row["name"] in keep]
+        if alone and len(keep) > 1:
+            yield f"{alone[0]} was measured by itself, not together with the rest."
     elif document["baseline"]["runs"]:
         tried = any(row["verdict"] not in ("refused", "not_run") for row in document["trials"])
         yield "Nothing that was tried helps." if tried else "There was nothing to try."

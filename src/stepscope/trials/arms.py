@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepscope.capture.cures import CURES, parsed
+from stepscope.capture.cures import fitting, parsed
 from stepscope.capture.cures.cure import Cure
 from stepscope.capture.cures.workers import WORKERS
 from stepscope.errors import UsageError
@@ -61,14 +61,10 @@ class Arm:
 def chosen(document: dict[str, Any], cores: int, *, of_keras: bool = False) -> list[Arm]:
     """The arms that a diagnosis calls for, cures in their order; on a CPU also those that no profile of one tells."""
     findings, has_device = document["findings"], bool(document["profile"]["devices"])
-    framework = document["profile"]["framework"]
     arms = []
-    for cure in CURES:
-        if cure.framework != framework or (cure.module == "keras" and not of_keras):
-            continue
+    for cure in fitting(document["profile"]["framework"], has_device=has_device, of_keras=of_keras):
         answers = tuple(finding for finding in findings if finding["rule"] in cure.answers)
-        wanted = answers or (cure.on_cpu and not has_device)
-        if wanted and (has_device or not cure.device_only):
+        if answers or (cure.on_cpu and not has_device):
             arms += _arms(cure, cores, answers)
     return arms
 

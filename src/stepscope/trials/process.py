@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,8 @@ class TrialRun:
         noted = trial_of(self.recordings[0])
         values, batches = noted.get("values") or (), noted.get("batches") or ()
         # Of several batches at once the value is that after the last.
-        padded = ([None] * (number - 1) + [value] for value, number in zip_longest(values, batches, fillvalue=1))
+        held = [*batches, *[1] * (len(values) - len(batches))]
+        padded = ([None] * (number - 1) + [value] for value, number in zip(values, held, strict=False))
         return [value for step in padded for value in step]
 
     @property

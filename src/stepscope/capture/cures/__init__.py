@@ -34,6 +34,15 @@ CURES: tuple[Cure, ...] = (
 BY_NAME = {cure.name: cure for cure in CURES}
 
 
+def fitting(framework: str, *, has_device: bool, of_keras: bool = False) -> tuple[Cure, ...]:
+    """Those that can be put into a job of a framework, as reports name it, in their order."""
+    return tuple(
+        cure
+        for cure in CURES
+        if cure.framework == framework and (has_device or not cure.device_only) and (of_keras or cure.module != "keras")
+    )
+
+
 def parsed(text: str) -> tuple[Cure, int | None]:
     """A cure and its number, of ``workers=2``. Raises ValueError, in words, where there is none such."""
     name, _, number = text.partition("=")

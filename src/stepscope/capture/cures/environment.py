@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .cure import Cure, Shell
+from .cure import ByHand, Cure, Shell
 
 EXPANDABLE = Cure(
     name="expandable-segments",
@@ -77,7 +77,10 @@ COMPILATION_CACHE = Cure(
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     },
     patch=lambda _: (
-        Shell("JAX_COMPILATION_CACHE_DIR", "~/.cache/jax"),
-        Shell("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"),
+        ByHand(
+            "export JAX_COMPILATION_CACHE_DIR=~/.cache/jax\n"
+            "export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0\n"
+            "export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1"
+        ),
     ),
 )

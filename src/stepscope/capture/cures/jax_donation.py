@@ -20,7 +20,7 @@ class _Donating:
     """A compiled function that gives its first result as ever, and sees by it which arguments are updated: those that
     one of the results equals in shape. The buffers of these are given from then on."""
 
-    def __init__(self, plain: Any, again: Any, applying: Applying, place: Place | None) -> None:
+    def __init__(self, plain: Any, again: Any, applying: Applying, place: Place) -> None:
         self._plain, self._again, self._applying, self._place = plain, again, applying, place
         self._donating: Any = None
         self._is_known = False
@@ -37,7 +37,7 @@ class _Donating:
             if given:
                 donating = self._again(donate_argnums=given)
                 self._donating = getattr(donating, "_jitted", donating)
-                self._applying.applied(self._place and {**self._place, "given": _written(given)})
+                self._applying.applied({**self._place, "given": _written(given)})
         return result
 
     def __getattr__(self, name: str) -> Any:
@@ -85,6 +85,8 @@ def _into(applying: Applying, jax: Any, recorder: Any) -> None:
         if any(options.get(name) is not None for name in _SAID):
             return compiles(*functions, **options)
         place = calling_place(sys._getframe(1))
+        if place is None:  # What libraries make for themselves is theirs.
+            return compiles(*functions, **options)
 
         def made(function: Any) -> Any:
             return _Donating(

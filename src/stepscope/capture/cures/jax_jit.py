@@ -41,7 +41,7 @@ class _Calls:
             self.within[self._open.f_code].append(("jax", id(frame.f_locals["self"])))
         elif event == "return" and frame is self._open:
             self._open = None
-            if not self._are_arrays(result, every=True):
+            if not self._are_arrays(result):
                 self.functions.pop(frame.f_code, None)
 
     def _candidate(self, frame: FrameType) -> FunctionType | None:
@@ -53,12 +53,12 @@ class _Calls:
             return None
         given = [frame.f_locals[name] for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]]
         named = code.co_flags & 0x0C  # *arguments or **named
-        return function if not named and self._are_arrays(given, every=True) else None
+        return function if not named and self._are_arrays(given) else None
 
-    def _are_arrays(self, value: Any, *, every: bool) -> bool:
+    def _are_arrays(self, value: Any) -> bool:
         leaves = self._jax.tree_util.tree_leaves(value)
         are = [isinstance(leaf, (self._jax.Array, float)) or type(leaf).__module__ == "numpy" for leaf in leaves]
-        return bool(are) and (all(are) if every else any(are))
+        return bool(are) and all(are)
 
 
 def _into(applying: Applying, jax: Any, recorder: Any) -> None:
