@@ -59,7 +59,7 @@ def test_idle_time_that_rules_tell_of_is_looked_for_where_no_rule_does() -> None
 
 
 def test_findings_are_on_the_pages_that_their_rules_name() -> None:
-    """Pages ask which findings are theirs by their own names, and know no rule's id that there is not."""
+    """Pages ask which findings are theirs by the names of pages and panels, and know no rule by its id."""
     asked = {
         file.stem: set(re.findall(r"related\(context, '(\w+)'\)", source(file))) for file in STATIC.glob("pages/*.js")
     }
@@ -68,6 +68,7 @@ def test_findings_are_on_the_pages_that_their_rules_name() -> None:
         assert page in asked[page]
     assert set().union(*asked.values()) == pages
     assert "related(context, context.place.page)" in source(STATIC / "pages/rank.js")
-    ids = {found for file in STATIC.rglob("*.js") for found in re.findall(r"\brule\)? [!=]== '(\w+)'", source(file))}
-    assert ids
-    assert ids <= set(DECLARED)
+    texts = [source(file) for file in STATIC.rglob("*.js")]
+    panels = {panel for text in texts for panel in re.findall(r"\.panel === '(\w+)'", text)}
+    assert panels == {rule.panel for rule in DECLARED.values() if rule.panel}
+    assert not [rule for rule in DECLARED if "_" in rule and any(f"'{rule}'" in text for text in texts)]

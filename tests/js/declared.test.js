@@ -15,14 +15,14 @@ test('every declared column can be shown, in its order', () => {
 });
 
 test('a value is read by its key, in the object inside, or as told', () => {
-  const kernel = { name: 'gemm', max_ns: 5, launch: { grid: [2, 3] } };
+  const kernel = /** @type {any} */ ({ name: 'gemm', max_ns: 5, launch: { grid: [2, 3] } });
   const longest = declared('Kernel', report(1)).find(({ title }) => title === 'longest');
   assert.equal(longest?.value(kernel), 5);
-  const [grid, block] = declared('KernelLaunch', report(1), {}, (row) => row.launch);
+  const [grid, block] = declared('KernelLaunch', report(1), {}, (/** @type {any} */ row) => row.launch);
   assert.deepEqual([grid.value(kernel), block.value(kernel)], ['2×3', null]);
-  assert.equal(grid.value({}), null);
+  assert.equal(grid.value(/** @type {any} */ ({})), null);
   const [op] = declared('Sync', report(1), { op: (row) => row.op ?? row.call });
-  assert.equal(op.value({ op: null, call: 'cudaStreamSynchronize' }), 'cudaStreamSynchronize');
+  assert.equal(op.value(/** @type {any} */ ({ op: null, call: 'cudaStreamSynchronize' })), 'cudaStreamSynchronize');
 });
 
 test('devices stand in tables where the profile has several', () => {

@@ -109,7 +109,8 @@ test('the last reading before a time', () => {
 });
 
 test('one roof per peak', () => {
-  const row = { precision: 'bf16', units: 'matrix', peak_flops_per_s: 9e14, peak_bytes_per_s: 3e12 };
+  const row = { precision: 'bf16', units: /** @type {const} */ ('matrix'),
+    peak_flops_per_s: 9e14, peak_bytes_per_s: 3e12 };
   assert.deepEqual(roofsOf([row, { ...row }, { ...row, peak_flops_per_s: null }]).map((roof) => roof.name),
     ['bf16 matrix units']);
 });
@@ -143,16 +144,17 @@ test('what is set apart is cut off, unless nothing else is there', () => {
 
 test('a kernel of several devices is one row with its own inside', () => {
   const row = (/** @type {string} */ name, /** @type {number} */ device, /** @type {number} */ total_ns) => ({
-    name, op: null, device, total_ns, count: 2, share: 0.1, mean_ns: total_ns / 2, min_ns: 1, max_ns: total_ns - 1 });
+    name, op: null, device, precision: null, tensor_core: /** @type {const} */ ('unknown'), family: null,
+    total_ns, count: 2, share: 0.1, mean_ns: total_ns / 2, min_ns: 1, max_ns: total_ns - 1 });
   const [first, second] = ofAllDevices([row('b', 0, 50), row('a', 0, 40), row('a', 1, 30)]);
   assert.deepEqual([first.name, first.device, first.total_ns, first.count, first.mean_ns, first.max_ns],
     ['a', null, 70, 4, 18, 39]);
-  assert.deepEqual([first.inner.length, second.inner], [2, undefined]);
+  assert.deepEqual([first.inner?.length, second.inner], [2, undefined]);
 });
 
 test('gaps are told by what the host was in, the most time first', () => {
-  const gap = (/** @type {string|null} */ blocking, /** @type {number} */ dur_ns) => ({ blocking, launch: null, dur_ns,
-    where: { file: 'a.py', line: 3 } });
+  const gap = (/** @type {string|null} */ blocking, /** @type {number} */ dur_ns) => ({ blocking, launch: null,
+    start_ns: 0, dur_ns, where: { file: 'a.py', line: 3, function: null, op: null, module: null, annotation: null } });
   const found = held([gap('sync', 5), gap('copy', 8), gap('sync', 6), gap(null, 99)]);
   assert.deepEqual(found.map(({ call, place, ns, count, longest }) => [call, place, ns, count, longest.dur_ns]),
     [['sync', 'a.py:3', 11, 2, 6], ['copy', 'a.py:3', 8, 1, 8]]);

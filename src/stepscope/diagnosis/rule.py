@@ -42,6 +42,8 @@ class Rule:
     scope: Scope
     pages: tuple[Page, ...]
     """The pages whose figures its findings are about, the one it belongs to first."""
+    panel: Literal["fusion"] | None = None
+    """What on that page shows its findings whole, also those that save little."""
     finds: str
     """What it finds, in a sentence."""
     statement: str

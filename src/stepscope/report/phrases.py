@@ -92,6 +92,8 @@ class Headline(NamedTuple):
     value: str
     rest: str = ""
     between: str = " "
+    known: bool = True
+    """Whether the value is one, not why there is none."""
 
     @property
     def text(self) -> str:
@@ -104,10 +106,10 @@ def step_time(summary: SummaryEntry) -> Headline:
     if is_capture(summary):
         took = format_ns(sum(summary["parts_ns_per_step"].values()))
         what = f"{'the whole profile' if _is_whole(summary) else 'a recorded iteration'} takes {took}"
-        return Headline("step time", "not timed", what, ", ")
+        return Headline("step time", "not timed", what, ", ", known=False)
     median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
     if median is None:
-        return Headline("step time", NOT_RECORDED)
+        return Headline("step time", NOT_RECORDED, known=False)
     used, slow = summary["steps_used"], summary["steps_slow"]
     spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
@@ -132,7 +134,7 @@ def headlines(document: Document) -> list[Headline]:
     of = "of the profile" if is_capture(summary) else "of the step time"
     other = f" ({format_share(without)} without collectives)" if without is not None and without != busy else ""
     duty = summary.get("duty_cycle_share")
-    told = [Headline("device busy", format_share(busy), "" if busy is None else f"{of}{other}")]
+    told = [_share("device busy", busy, f"{of}{other}")]
     if not is_job(document):
         told += [
             *([Headline("devices", text)] if (text := _devices_apart(document)) else []),
@@ -140,7 +142,7 @@ def headlines(document: Document) -> list[Headline]:
             two_shares("ops on device", summary["device_ops_share"]),
             narrow_kernels(document),
         ]
-    return told if document["profile"]["devices"] else [one for one in told if one.value != NOT_RECORDED]
+    return told if document["profile"]["devices"] else [one for one in told if one.known]
 
 
 def _devices_apart(document: Document) -> str:
@@ -170,9 +172,13 @@ def two_shares(name: str, shares: Mapping[str, Any]) -> Headline:
     """A share by count and by time."""
     by_count, by_time = shares["by_count"], shares["by_time"]
     if by_time is None:
-        return Headline(name, format_share(by_count), "" if by_count is None else "by count")
+        return _share(name, by_count, "by count")
     other = "" if by_count is None else f", {format_share(by_count)} by count"
     return Headline(name, format_share(by_time), f"by time{other}")
+
+
+def _share(name: str, share: float | None, of: str) -> Headline:
+    return Headline(name, format_share(share), "" if share is None else of, known=share is not None)
 
 
 def narrow_kernels(document: Document) -> Headline:
@@ -188,7 +194,7 @@ def low_precision(shares: Mapping[str, Any], known: float | None) -> Headline:
         return two_shares(name, shares)
     if known < PRECISION_UNKNOWN:
         what = f"the precision of {format_share(1 - known)} of kernel time is not known"
-        return Headline(name, "not determined", what, ": ")
+        return Headline(name, "not determined", what, ": ", known=False)
     return Headline(
         name, format_share(by_time), f"of the {format_share(known)} of kernel time whose precision is known"
     )

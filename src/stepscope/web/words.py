@@ -104,8 +104,8 @@ def words_of_comparison(document: Document) -> dict[str, Any]:
     }
 
 
-def _tile(headline: phrases.Headline) -> tuple[str, str, str]:
-    return headline.name, headline.value, headline.rest
+def _tile(headline: phrases.Headline) -> tuple[str, str | dict[str, str], str]:
+    return headline.name, headline.value if headline.known else {"untold": headline.value}, headline.rest
 
 
 def _finding(finding: FindingEntry, document: Document, command: list[str] | None) -> dict[str, Any]:
@@ -116,6 +116,7 @@ def _finding(finding: FindingEntry, document: Document, command: list[str] | Non
         "places": phrases.places(finding["where"]),
         "sites": phrases.fix_set(finding),
         "pages": DECLARED[finding["rule"]].pages,
+        "panel": DECLARED[finding["rule"]].panel,
         "source": source_of(first, document),
         "proof": proof(finding, document, command),
     }

@@ -27,6 +27,7 @@ RULE = Rule(
     id="memory_bound_chain",
     scope="device",
     pages=("kernels",),
+    panel="fusion",
     finds="Kernels in a row that only move data, which one kernel could do.",
     statement="""\
 Ops follow each other on one stream, each a single memory-bound kernel (elementwise, normalisation, softmax, reduction,

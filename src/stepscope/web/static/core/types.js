@@ -12,12 +12,14 @@
  * @typedef {import('./document.js').Device} Device
  * @typedef {import('./document.js').Report} Report
  *
- * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[],
+ * @typedef {{untold: string}} Untold why there is no value, in its place
+ * @typedef {[string, string|Untold, string]} Headline
+ * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[], panel: 'fusion'|null,
  *   source: {first: number, line: number, lines: string[]}|null, proof: string|null}} FindingWords `pages`: those whose
- *   figures it is about; `source`: the user's lines at its first place; `proof`: the command that tries its cures.
+ *   figures it is about; `panel`: what shows it whole on its page; `source`: the user's lines at its first place;
+ *   `proof`: the command that tries its cures.
  * @typedef {{
- *   header: string[], damage: string|null, step_time: [string, string, string], narrow: [string, string, string]|null,
- *   headlines: [string, string, string][],
+ *   header: string[], damage: string|null, step_time: Headline, narrow: Headline|null, headlines: Headline[],
  *   gradients: string|null, partial: boolean,
  *   healthy: boolean, untimed: boolean, told: string[], without_findings: string|null,
  *   findings: Record<string, FindingWords>,

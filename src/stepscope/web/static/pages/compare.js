@@ -7,12 +7,16 @@ import { named, ns, number, word } from '../widgets/columns.js';
 import { compared } from '../widgets/compared.js';
 import { dots } from '../widgets/dots.js';
 import { charted, missing, panel } from '../widgets/panel.js';
-import { tiles } from '../widgets/related.js';
+import { known, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').Comparison} Comparison */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').ComparisonDocument} ComparisonDocument */
+/** @typedef {import('../core/document.js').FindingChange} FindingChange */
+/** @typedef {import('../widgets/related.js').Tile} Tile */
+/** @typedef {import('../core/document.js').Difference & {told?: boolean}} Change */
+/** @typedef {import('../core/document.js').ComparedItem} ComparedItem */
 
 /** @type {import('../core/types.js').Page} */
 export const compare = { id: 'compare', key: 'c', title: 'Compare', render };
@@ -95,7 +99,7 @@ function sides({ document: found }) {
   )));
 }
 
-/** @param {Row} found */
+/** @param {ComparisonDocument} found */
 function figures({ achieved, scaling, findings: findings_ }) {
   return tiles([
     achieved && [
@@ -106,28 +110,28 @@ function figures({ achieved, scaling, findings: findings_ }) {
     achieved && ['measured step', formatNs(achieved.measured_step_ns),
       `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],
     scaling && [scaling.unit, `${scaling.devices_before} → ${scaling.devices_after}`],
-    scaling && ['scaling efficiency', formatShare(scaling.efficiency), 'with the same batch on each'],
-    ...(scaling?.losses ?? []).filter((/** @type {Row} */ one) => one.ns_per_step).map((/** @type {Row} */ one) =>
-      [one.cause, formatSigned(one.ns_per_step), 'per step']),
+    scaling && ['scaling efficiency', known(scaling.efficiency, formatShare), 'with the same batch on each'],
+    ...(scaling?.losses ?? []).filter((one) => one.ns_per_step).map((one) =>
+      /** @type {Tile} */ ([one.cause, formatSigned(one.ns_per_step), 'per step'])),
   ]);
 }
 
 /**
  * What a finding is called, by its id.
- * @param {Row[]} changes
+ * @param {FindingChange[]} changes
  * @returns {(id: string) => string}
  */
 function titleOf(changes) {
   return (id) => changes.find((one) => [one.before?.id, one.after?.id].includes(id))?.title ?? id;
 }
 
-/** @param {Context} context @param {Row} found */
+/** @param {Context} context @param {ComparisonDocument} found */
 function distributions(context, found) {
   const { before, after, step_time: step } = found;
   if (!before.step_ns.length || !after.step_ns.length) {
     return panel('Step times', null, missing('Not both runs have a step that was recorded whole.'));
   }
-  const band = step.low_ns === null ? null
+  const band = step.low_ns === null || step.high_ns === null ? null
     : /** @type {[number, number]} */ ([step.before_ns + step.low_ns, step.before_ns + step.high_ns]);
   const tell = (/** @type {number} */ row, /** @type {number} */ at) => {
     const [name, side] = row ? ['after', after] : ['before', before];
@@ -146,18 +150,19 @@ function distributions(context, found) {
     announce: context.announce,
   }), () => table({
     label: 'Step times',
-    rows: /** @type {Row[]} */ ([before, after].flatMap((side, at) => side.step_ns.map(
-      (/** @type {number} */ value, /** @type {number} */ index) => ({ run: at ? 'after' : 'before', index, value })))),
+    rows: [before, after].flatMap((side, at) => side.step_ns.map(
+      (value, index) => ({ run: at ? 'after' : 'before', index, value }))),
     columns: [word('run', (row) => row.run), number('used step', (row) => row.index + 1),
       ns('time', (row) => row.value)],
   }));
 }
 
-/** @param {Context} context @param {Row} found */
+/** @param {Context} context @param {ComparisonDocument} found */
 function parts(context, found) {
-  const rows = /** @type {Row[]} */ (found.parts);
+  const rows = found.parts;
   if (!rows.length) return null;
-  const of = (/** @type {string} */ key) => Object.fromEntries(rows.map((row) => [row.category, row[key]]));
+  const of = (/** @type {'before_ns'|'after_ns'} */ key) => (
+    Object.fromEntries(rows.map((row) => [row.category, row[key]])));
   return panel('Where each step\'s time goes', { note: 'means per step and device' },
     compared(context, [
       { label: 'before', total: found.step_time.before_ns, parts: of('before_ns') },
@@ -171,7 +176,7 @@ function parts(context, found) {
     }));
 }
 
-/** @param {string} title @param {Row[]} rows */
+/** @param {string} title @param {ComparedItem[]} rows */
 function items(title, rows) {
   if (!rows.length) return null;
   return panel(title, { note: 'what changed by more than noise, per step; largest difference first' }, table({
@@ -188,7 +193,7 @@ function items(title, rows) {
   }));
 }
 
-/** @returns {import('../widgets/table.js').Column<Row>[]} */
+/** @returns {import('../widgets/table.js').Column<Change>[]} */
 function differences() {
   return [
     ns('before', (row) => row.before_ns),
@@ -199,7 +204,7 @@ function differences() {
     { title: 'share', value: (row) => row.share, numeric: true,
       show: (row) => (row.share ? `${row.share > 0 ? '+' : '−'}${formatShare(Math.abs(row.share))}` : '–') },
     { title: '95 % interval', value: (row) => row.low_ns, numeric: true,
-      show: (row) => (row.low_ns === null ? 'not determined'
+      show: (row) => (row.low_ns === null || row.high_ns === null ? 'not determined'
         : `${formatSigned(row.low_ns)} to ${formatSigned(row.high_ns)}`) },
   ];
 }
@@ -207,7 +212,7 @@ function differences() {
 /** @param {Comparison} comparison */
 function findings({ document: found, words }) {
   if (!found.findings.length) return panel('Findings', null, h('p', null, 'Neither run has a finding.'));
-  const states = Object.keys(STATES).filter((state) => found.findings.some((/** @type {Row} */ one) =>
+  const states = Object.keys(STATES).filter((state) => found.findings.some((one) =>
     one.state === state));
   return panel('Findings', null, states.map((state) => h(
     'section',
@@ -218,12 +223,12 @@ function findings({ document: found, words }) {
   )));
 }
 
-/** @param {Row} found */
+/** @param {ComparisonDocument} found */
 function budgets(found) {
   if (!found.budgets.length) return null;
   return panel('Conditions', null, table({
     label: 'Conditions',
-    rows: /** @type {Row[]} */ (found.budgets),
+    rows: found.budgets,
     columns: [word('condition', (row) => row.condition), word('held', (row) => (row.fired ? 'fired' : 'no')),
       { title: 'why', wide: true, value: (row) => row.text }],
   }));

@@ -2,7 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
-import { formatCount, formatNs, formatShare } from '../core/units.js';
+import { NOT_RECORDED, formatCount, formatNs, formatShare } from '../core/units.js';
 import { named, ns, number, share, word } from '../widgets/columns.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
@@ -11,6 +11,7 @@ import { chosenTime, stepBars } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {import('../core/document.js').InputPipeline} InputPipeline */
 
 const WAITS = ['input', 'infeed'];
 
@@ -39,7 +40,7 @@ function render(context) {
   );
 }
 
-/** @param {Context} context @param {any} found */
+/** @param {Context} context @param {InputPipeline|undefined} found */
 function figures(context, found) {
   const producers = found?.producers;
   return tiles([
@@ -48,7 +49,7 @@ function figures(context, found) {
       found.taken_on ? `per step on the thread ${found.taken_on}` : 'per step on the main thread'],
     found && (producers
       ? ['threads that prepare batches', formatCount(producers.threads), `busy ${formatShare(producers.busy_share)}`]
-      : ['threads that prepare batches', 'not recorded']),
+      : ['threads that prepare batches', { untold: NOT_RECORDED }]),
     producers?.heaviest_stage && ['heaviest stage', producers.heaviest_stage],
     producers?.feeds_devices && ['they feed', producers.feeds_devices.toFixed(1), 'devices like this, at that rate'],
   ]);
@@ -83,13 +84,13 @@ function waits(context) {
   }));
 }
 
-/** @param {any} found @param {string} note */
+/** @param {InputPipeline} found @param {string} note */
 function stages(found, note) {
   if (!found.stages.length) return null;
-  const most = Math.max(...found.stages.map((/** @type {any} */ stage) => stage.ns_per_step));
+  const most = Math.max(...found.stages.map((stage) => stage.ns_per_step));
   return panel('Stages of the pipeline', { note }, table({
     label: 'Stages',
-    rows: /** @type {Record<string, any>[]} */ (found.stages),
+    rows: found.stages,
     columns: [
       named('stage', (row) => row.name),
       word('by', (row) => row.side),
@@ -105,13 +106,13 @@ function stages(found, note) {
   }));
 }
 
-/** @param {any} found */
+/** @param {InputPipeline|undefined} found */
 function iterators(found) {
   if (!found?.iterators?.each.length) return null;
   return panel('tf.data pipeline by iterator', { note: 'own wait: its own part of the time in which a batch is waited '
     + 'for' }, table({
     label: 'Iterators',
-    rows: /** @type {Record<string, any>[]} */ (found.iterators.each),
+    rows: found.iterators.each,
     columns: [
       named('iterator', (row) => row.path.join('::')),
       word('dataset', (row) => row.dataset),
@@ -124,7 +125,7 @@ function iterators(found) {
   }));
 }
 
-/** @param {any} found */
+/** @param {InputPipeline|undefined} found */
 function queues(found) {
   if (!found?.queues?.length) return null;
   return panel('Fill of queues', { note: 'from the summaries beside the profile' }, table({

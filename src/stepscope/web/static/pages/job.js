@@ -12,7 +12,6 @@ import { breakdowns, stragglers } from './job_ranks.js';
 import { heat, lateSteps } from './job_steps.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
 
 const MOST_NAMED = 64;
 
@@ -42,7 +41,7 @@ function figures({ report }) {
     ['ranks read', String(ranks.present), of],
     ranks.determined
       ? ['stragglers', String(ranks.stragglers.length), 'ranks late step after step, beyond chance']
-      : ['stragglers', NOT_DETERMINED, 'too few steps, or no clocks to compare'],
+      : ['stragglers', { untold: NOT_DETERMINED }, 'too few steps, or no clocks to compare'],
     first && ['the others wait', formatNs(first.waited_ns_per_step), `per step for ${laneName(first)}`],
   ]);
 }
@@ -54,5 +53,5 @@ function unread({ report }) {
   return panel('Ranks that are not here', null, h('ul', { class: 'plain' },
     absent.length ? h('li', null, `without a profile: ${absent.slice(0, MOST_NAMED).join(', ')}`
       + `${absent.length > MOST_NAMED ? `, and ${absent.length - MOST_NAMED} more` : ''}`) : null,
-    unreadable.map((/** @type {Row} */ one) => h('li', null, h('bdi', null, visible(`${one.path}: ${one.reason}`))))));
+    unreadable.map((one) => h('li', null, h('bdi', null, visible(`${one.path}: ${one.reason}`))))));
 }

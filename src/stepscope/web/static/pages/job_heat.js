@@ -11,7 +11,7 @@ import { tipLines } from '../widgets/tip.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
 /** @typedef {import('../widgets/bands.js').Band} Band */
-/** @typedef {{rank: number|null, device: number|null}} Lane */
+/** @typedef {import('../widgets/lanes.js').Lane} Lane */
 /** @typedef {{row: AccountRow|null, waited: number}} Cell */
 /** @typedef {{lane: Lane, cells: Map<number, Cell>}} LaneCells */
 /** @typedef {{lanes: LaneCells[], columns: number[], shown: string, title: string}} Grid `shown` is what cells show */

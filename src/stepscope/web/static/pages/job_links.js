@@ -1,30 +1,30 @@
 /** Of a job: its collectives, and the clocks of its ranks that they tell. */
 
 import { there } from '../core/types.js';
-import { ABSENT, formatNs, formatPerStep, formatRate, formatSigned, orDash } from '../core/units.js';
+import { formatNs, formatPerStep, formatRate, formatSigned, orDash } from '../core/units.js';
 import { named, ns, number, share, size, word } from '../widgets/columns.js';
 import { NOT_DETERMINED, told } from '../widgets/lanes.js';
 import { missing, panel } from '../widgets/panel.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').Traffic} Traffic */
 
 /** @param {Context} context */
 export function collectives({ report }) {
-  const rows = /** @type {Row[]} */ (report.analyses.collectives ?? []);
+  const rows = report.analyses.collectives ?? [];
   if (!rows.length) {
     return panel('Collectives', null, missing('No collective was recorded by several of these ranks.'));
   }
   const link = rows.some((row) => row.link_bandwidth !== null) ? '' : ' What the link can do is not known.';
   const note = `transfer: from the last rank's arrival to the end (≤: at most); wait: of a rank for the last one.${
     link}`;
-  const bound = (/** @type {Row} */ row, /** @type {string} */ sign) => (row.bound ? `${sign} ` : '');
-  const rate = (/** @type {string} */ title, /** @type {string} */ key) => ({
+  const bound = (/** @type {Traffic} */ row, /** @type {string} */ sign) => (row.bound ? `${sign} ` : '');
+  const rate = (/** @type {string} */ title, /** @type {'algorithm_bandwidth'|'bus_bandwidth'} */ key) => ({
     title,
-    value: (/** @type {Row} */ row) => row[key],
+    value: (/** @type {Traffic} */ row) => row[key],
     numeric: true,
-    show: (/** @type {Row} */ row) => (row[key] === null ? ABSENT : `${bound(row, '≥')}${formatRate(row[key], 'B/s')}`),
+    show: (/** @type {Traffic} */ row) => orDash(row[key], (found) => `${bound(row, '≥')}${formatRate(found, 'B/s')}`),
   });
   return panel('Collectives', { note }, table({
     label: 'Collectives',
@@ -43,7 +43,7 @@ export function collectives({ report }) {
       rate('algorithm', 'algorithm_bandwidth'),
       rate('bus', 'bus_bandwidth'),
       { title: 'link', value: (row) => row.link_bandwidth, numeric: true,
-        show: (row) => orDash(row.link_bandwidth, (/** @type {number} */ value) => formatRate(value, 'B/s')) },
+        show: (row) => orDash(row.link_bandwidth, (value) => formatRate(value, 'B/s')) },
       share('of the link', (row) => row.link_share),
       number('most uneven', (row) => row.imbalance, (value) => `${value.toFixed(2)} ×`),
     ],

@@ -10,7 +10,7 @@ import { charted, missing, panel } from '../widgets/panel.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').Straggler} Straggler */
 
 const MOST_BARS = 64;
 
@@ -36,13 +36,13 @@ export function stragglers({ report, words }) {
       number('p', (row) => row.p_value, (value) => (value < 0.001 ? value.toExponential(1) : value.toPrecision(2))),
       word('cause', (row) => words.causes[row.cause]),
       { title: 'more than the others', wide: true, value: (row) => excess(words, row) },
-      { title: 'kernels that take longer', wide: true, value: (row) => row.kernels.map((/** @type {Row} */ one) =>
+      { title: 'kernels that take longer', wide: true, value: (row) => row.kernels.map((one) =>
         `${one.name} (${one.times.toFixed(2)} ×)`).join(', ') || null },
     ],
   }));
 }
 
-/** @param {import('../core/types.js').Words} words @param {Row} row */
+/** @param {import('../core/types.js').Words} words @param {Straggler} row */
 function excess(words, row) {
   return Object.entries(row.excess_ns_per_step).map(([category, value]) =>
     `${words.categories[category].words} ${formatNs(value)}`).join(', ') || null;

@@ -12,7 +12,6 @@ import { chart, lanesOf, openRanks, perRow } from './job_heat.js';
 /** @typedef {import('./job_heat.js').Lane} Lane */
 /** @typedef {import('./job_heat.js').Cell} Cell */
 /** @typedef {import('./job_heat.js').LaneCells} LaneCells */
-/** @typedef {Record<string, any>} Row */
 
 /** @param {Context} context */
 export function heat(context) {
@@ -100,7 +99,7 @@ function cellTable(context, lanes, columns) {
   const present = new Set(rows.flatMap(({ row }) => Object.keys(row?.parts ?? {})));
   return table({
     label: 'Ranks and steps',
-    rows: /** @type {Row[]} */ (rows),
+    rows: rows,
     columns: [
       ...lane(),
       number('step', (row) => row.number, String),
@@ -123,7 +122,7 @@ export function lateSteps({ report, words }) {
       columns: [
         number('step', (row) => row.number, String),
         ns('step time', (row) => row.dur_ns),
-        ...(rows.every((/** @type {Row} */ row) => row.used) ? []
+        ...(rows.every((row) => row.used) ? []
           : [word('in the means', (row) => (row.used ? 'yes' : 'no'))]),
         { title: 'late', value: laneName },
         ns('others waited', (row) => row.waited_ns),

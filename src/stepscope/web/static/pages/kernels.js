@@ -9,14 +9,14 @@ import { declared } from '../widgets/declared.js';
 import { findingCard, searchParams } from '../widgets/finding.js';
 import { ofAllDevices } from '../widgets/merged.js';
 import { missing, panel } from '../widgets/panel.js';
-import { related, tiles } from '../widgets/related.js';
+import { known, related, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
 import { delays, gaps, idleBy, syncs } from './kernels_idle.js';
 import { roofs } from './kernels_roofline.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {import('../widgets/merged.js').Merged} Merged */
 /** @typedef {import('../widgets/related.js').Tile} Tile */
-/** @typedef {Record<string, any>} Row */
 
 /** @type {import('../core/types.js').Page} */
 export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true, ofSteps: true,
@@ -55,21 +55,16 @@ function figures({ report, words }) {
   const precision = analyses.precision;
   const cores = precision?.tensor_core_share;
   return tiles([
-    ['device busy', formatShare(summary.device_busy_share), 'of the step time'],
+    ['device busy', known(summary.device_busy_share, formatShare), 'of the step time'],
     words.narrow,
-    cores && ['on tensor cores', orNot(cores.yes), 'of kernel time'],
-    precision && ['could use them, does not', formatNs(precision.eligible_unused_ns_per_step), 'per step'],
+    cores && ['on tensor cores', known(cores.yes, formatShare), 'of kernel time'],
+    precision && ['could use them, does not', known(precision.eligible_unused_ns_per_step, formatNs), 'per step'],
     ...(analyses.mfu ?? []).filter((one) => one.flops_per_step).map((one) => /** @type {Tile} */ ([
       'work per step', formatRate(one.flops_per_step, 'FLOP'),
       `${formatShare(one.counted_share)} of kernel time counted`])),
     ...(analyses.xla?.duty_cycle ?? []).filter((one) => one.share !== null)
       .map((one) => /** @type {Tile} */ (['duty cycle', formatShare(one.share), `device ${one.device}`])),
   ]);
-}
-
-/** @param {number|null} value */
-function orNot(value) {
-  return value === null ? 'not recorded' : formatShare(value);
 }
 
 /** @param {Context} context */
@@ -85,7 +80,7 @@ function list(context) {
     filter: place.params.name,
     columns: [
       ...declared('Kernel', report),
-      ...declared('KernelLaunch', report, {}, (row) => row.launch),
+      ...declared('KernelLaunch', report, {}, (/** @type {Merged} */ row) => row.launch),
     ],
     onRow: (row) => context.go('trace', searchParams(context, row.name)),
     rowLabel: 'Trace',
@@ -97,8 +92,9 @@ function list(context) {
  * @param {Context} context
  */
 function fusion(context) {
-  const { findings, analyses } = context.report;
-  const found = [...findings, ...analyses.minor_findings ?? []].filter(({ rule }) => rule === 'memory_bound_chain');
+  const { words, report: { findings, analyses } } = context;
+  const found = [...findings, ...analyses.minor_findings ?? []]
+    .filter(({ id }) => words.findings[id].panel === 'fusion');
   if (!found.length) return null;
   return panel('Fusion candidates', { note: 'kernels in a row that only move data, which one kernel could do' },
     ...found.map((one, at) => findingCard(at + 1, one, context, true)));
@@ -113,7 +109,7 @@ function copies({ report }) {
     rows,
     columns: [
       ...declared('Copy', report, { source_memory: (row) => `${row.source_memory} → ${row.target_memory}` }),
-      where(),
+      where('where', (row) => row.where),
     ],
   }));
 }

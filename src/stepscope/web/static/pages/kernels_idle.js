@@ -12,7 +12,7 @@ import { chosenRows, meanParts } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').Gap} Gap */
 
 /** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
 export function idleBy(context, entry) {
@@ -21,7 +21,7 @@ export function idleBy(context, entry) {
   const parts = all.filter((part) => !words.categories[part.category].busy && part.ns_per_step);
   if (!parts.length) return null;
   const many = report.profile.devices.length > 1 ? `, device ${entry.device}` : '';
-  const total = (report.analyses.idle?.per_device ?? []).find((/** @type {Row} */ one) => one.device === entry.device);
+  const total = (report.analyses.idle?.per_device ?? []).find((one) => one.device === entry.device);
   const note = context.place.steps ? context.scope() : total && `${formatNs(total.total_ns)} idle in the steps: ${
     formatNs(total.between_steps_ns)} before the first op of a step, ${formatNs(total.within_steps_ns)} behind it`;
   return panel(`Idle time by cause, per step${many}`, { note, class: OF_STEPS },
@@ -33,8 +33,8 @@ export function idleBy(context, entry) {
 export function gaps(context) {
   const { report, words } = context;
   const all = report.analyses.idle?.gaps ?? [];
-  const rows = /** @type {Row[]} */ (all).filter((gap) => context.inSteps(gap.step));
-  const cause = (/** @type {Row} */ gap) => Object.keys(gap.parts).sort((a, b) => gap.parts[b] - gap.parts[a])[0];
+  const rows = all.filter((gap) => context.inSteps(gap.step));
+  const cause = (/** @type {Gap} */ gap) => Object.keys(gap.parts).sort((a, b) => gap.parts[b] - gap.parts[a])[0];
   if (!all.length) return null;
   const { part, filter } = context.place.params;
   return panel('Longest idle gaps', { note: context.scope(), class: OF_STEPS, part: 'gaps' }, table({
@@ -54,7 +54,7 @@ export function gaps(context) {
       },
       named('first op after it', (row) => row.op),
       named('the host is in', (row) => row.blocking ?? row.launch),
-      where(),
+      where('where', (row) => row.where),
     ],
     onRow: (row) => context.go('trace', traceParams(row.start_ns, row.dur_ns, null)),
     rowLabel: 'Trace',
@@ -77,7 +77,7 @@ export function syncs({ report }) {
 
 /** @param {Context} context */
 export function delays({ report }) {
-  const rows = /** @type {Row[]} */ (report.analyses.launch_delay ?? []);
+  const rows = report.analyses.launch_delay ?? [];
   if (!rows.length) return null;
   return panel('From launch to start', { note: 'where nothing was queued' }, table({
     label: 'From launch to start',

@@ -12,14 +12,15 @@ import { table } from '../widgets/table.js';
 import { tipLines } from '../widgets/tip.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../widgets/roofline.js').Placed} Placed */
+/** @typedef {import('../core/document.js').Roof} Roof */
 
 /** @param {Context} context */
 export function roofs(context) {
   const { report } = context;
   const what = context.place.params.roofline === 'kernels' ? 'kernels' : 'ops';
   const rows = report.analyses.roofline?.[what] ?? [];
-  const placed = rows.filter((/** @type {Row} */ row) => row.intensity > 0 && row.flops_per_s > 0);
+  const placed = /** @type {Placed[]} */ (rows.filter((row) => row.intensity && row.flops_per_s));
   const title = what === 'ops' ? 'Roofline of ops by shape' : 'Roofline of kernels';
   if (!rows.length) {
     return panel(title, null, missing('The work of no op is known.', prose(report.profile.format === 'XPlane'
@@ -31,11 +32,11 @@ export function roofs(context) {
     context.go('kernels', { ...context.place.params, roofline: select.value });
   } }, h('option', { value: 'ops', selected: what === 'ops' }, 'ops by shape'),
   h('option', { value: 'kernels', selected: what === 'kernels' }, 'kernels'));
-  const doubts = [...new Set(rows.map((/** @type {Row} */ row) => row.doubt).filter(Boolean))];
-  const label = (/** @type {Row} */ row) => (what === 'ops' ? row.op : row.kernel);
+  const doubts = [...new Set(rows.map((row) => row.doubt).filter(Boolean))];
+  const label = (/** @type {Roof} */ row) => (what === 'ops' ? row.op : row.kernel) ?? '';
   const columns = [
     named(what === 'ops' ? 'op' : 'kernel', label),
-    named('shapes', (/** @type {Row} */ row) => row.dims),
+    named('shapes', (row) => row.dims),
     ...device(report),
     ns('time', (row) => row.total_ns),
     number('count', (row) => row.count),
@@ -62,7 +63,7 @@ export function roofs(context) {
     tell: (row) => [name(label(row)), ...tipLines(row.dims ?? '', [
       { label: 'time', value: `${formatNs(row.total_ns)} in ${formatCount(row.count)}` },
       { label: 'rate', value: `${formatRate(row.flops_per_s, 'FLOP/s')}, ${formatShare(row.flops_share)} of the peak` },
-      { label: 'memory', value: `${formatRate(row.bytes_per_s, 'B/s')}, ${formatShare(row.bandwidth_share)}` },
+      { label: 'memory', value: `${formatRate(row.bytes_per_s ?? 0, 'B/s')}, ${formatShare(row.bandwidth_share)}` },
       { label: 'bound by', value: row.bound ?? ABSENT },
     ])],
     announce: context.announce,
@@ -72,8 +73,8 @@ export function roofs(context) {
 /**
  * How much of the kernels' time the points stand for.
  * @param {import('../core/types.js').Report} report
- * @param {Row[]} rows
- * @param {Row[]} placed
+ * @param {{total_ns: number}[]} rows
+ * @param {{total_ns: number}[]} placed
  */
 export function drawn({ analyses }, rows, placed) {
   const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);

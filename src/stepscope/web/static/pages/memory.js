@@ -6,13 +6,16 @@ import { formatBytes, formatCount, formatNs, formatShare } from '../core/units.j
 import { lastAt, stackedArea } from '../widgets/area.js';
 import { named, ns, number, size, where, word } from '../widgets/columns.js';
 import { charted, missing, panel } from '../widgets/panel.js';
-import { related, tiles } from '../widgets/related.js';
+import { known, related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { table } from '../widgets/table.js';
 import { tipLines } from '../widgets/tip.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').MemoryPool} MemoryPool */
+/** @typedef {import('../core/document.js').MemoryTimeline} MemoryTimeline */
+/** @typedef {import('../core/document.js').MemoryPlace} MemoryPlace */
+/** @typedef {import('../core/document.js').ProgramUse} ProgramUse */
 
 const ROOM_NS = 1_000_000;
 /** Programs whose buffers are listed. */
@@ -54,7 +57,7 @@ function programs({ report, words }) {
   const found = report.analyses.program_memory;
   if (!found) return [];
   if (found.not_recorded) return [panel('Memory of compiled programs', null, missing(found.not_recorded))];
-  /** @param {Row} one */
+  /** @param {ProgramUse} one */
   const place = (one) => words.spaces[one.on_host ? 'host' : String(one.space)] ?? `memory space ${one.space}`;
   const all = table({
     label: 'Memory of compiled programs',
@@ -72,14 +75,19 @@ function programs({ report, words }) {
   });
   const note = found.without ? `${formatCount(found.without)} programs do not say it` : null;
   return [panel('Memory of compiled programs', note === null ? null : { note }, all),
-    ...found.programs.filter((/** @type {Row} */ one) => one.buffers.length).slice(0, SHOWN)
-      .map((/** @type {Row} */ one) => buffers(one, place(one), found.ways, words))];
+    ...found.programs.filter((one) => one.buffers.length).slice(0, SHOWN)
+      .map((one) => buffers(one, place(one), found.ways, words))];
 }
 
-/** @param {Row} program @param {string} place @param {Record<string, string>} ways @param {Context['words']} words */
+/**
+ * @param {ProgramUse} program
+ * @param {string} place
+ * @param {Record<string, string>} ways
+ * @param {Context['words']} words
+ */
 function buffers(program, place, ways, words) {
   const title = `In ${place} when ${visible(program.module)} needs most of it`;
-  const used = Object.keys(ways).filter((way) => program.buffers.some((/** @type {Row} */ one) => one.way === way));
+  const used = Object.keys(ways).filter((way) => program.buffers.some((one) => one.way === way));
   return panel(title, null, table({
     label: title,
     rows: program.buffers,
@@ -98,13 +106,13 @@ function buffers(program, place, ways, words) {
   }), ...used.map((way) => h('p', null, prose(ways[way]))));
 }
 
-/** @param {Row} pool */
+/** @param {MemoryPool} pool */
 function poolName(pool) {
   const at = pool.device === null ? 'the host' : `device ${pool.device}`;
   return visible(pool.allocator === null ? at : `${at} (${pool.allocator})`);
 }
 
-/** @param {Context} context @param {Row[]} pools @param {number} at */
+/** @param {Context} context @param {MemoryPool[]} pools @param {number} at */
 function choice(context, pools, at) {
   if (pools.length < 2) return [];
   const select = h('select', { 'aria-label': 'Memory of', onchange: () => {
@@ -113,14 +121,14 @@ function choice(context, pools, at) {
   return [select];
 }
 
-/** @param {Context} context @param {Row} pool @param {Row|null} calls */
+/** @param {Context} context @param {MemoryPool} pool @param {import('../core/document.js').AllocatorCall|null} calls */
 function figures({ words }, pool, calls) {
   const { peak: most, fragmentation: unused, growth: grown, headroom: room } = pool;
   const step = words.steps[String(most.step)];
   return tiles([
     ['most in use', `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(most.allocated_bytes)}`,
       `at ${formatNs(most.time_ns)}${step ? `, step ${step}` : ''}`],
-    ['held by the allocator', formatBytes(pool.reserved_bytes)],
+    ['held by the allocator', known(pool.reserved_bytes, formatBytes)],
     unused ? ['unused of it at the peak', formatShare(unused.share),
       `${formatBytes(unused.free_bytes)}; took more beside it ${formatCount(unused.taken_beside_free)} times`] : null,
     most.fragmentation === null ? null : ['free in pieces', formatShare(most.fragmentation),
@@ -133,14 +141,14 @@ function figures({ words }, pool, calls) {
   ]);
 }
 
-/** @param {Context} context @param {Row} pool @param {Node[]} actions */
+/** @param {Context} context @param {MemoryPool} pool @param {Node[]} actions */
 function timeline(context, pool, actions) {
   const { peak: most } = pool;
   const course = within(context, pool.timeline);
-  const kinds = course.by_category ? Object.keys(course.by_category).filter(
-    (kind) => course.by_category[kind].some((/** @type {number} */ value) => value > 0)) : [];
-  const series = kinds.length ? kinds.map((kind) => ({
-    name: context.words.memory[kind] ?? kind, swatch: `mem-${kind}`, values: course.by_category[kind],
+  const kinds = Object.entries(course.by_category ?? {}).filter((/** @type {[string, number[]]} */ [, values]) => (
+    values.some((value) => value > 0)));
+  const series = kinds.length ? kinds.map(([kind, values]) => ({
+    name: context.words.memory[kind] ?? kind, swatch: `mem-${kind}`, values,
   })) : [{ name: 'in use', swatch: 'mem-activation', values: course.allocated_bytes }];
   const lines = course.reserved_bytes
     ? [{ name: 'held', className: 'held', values: course.reserved_bytes }] : [];
@@ -175,8 +183,7 @@ function timeline(context, pool, actions) {
       .map((one) => `${one.label} ${one.value}`).join(', ')}`),
     open: (at) => open(course.time_ns[at]),
   }), keys());
-  const rows = /** @type {Row[]} */ (course.time_ns.map((/** @type {number} */ time, /** @type {number} */ at) =>
-    ({ time, at })));
+  const rows = course.time_ns.map((time, at) => ({ time, at }));
   const asTable = () => table({
     label: 'Memory over time',
     rows,
@@ -196,43 +203,48 @@ function timeline(context, pool, actions) {
 /**
  * The readings of the chosen steps, from the last one before them on.
  * @param {Context} context
- * @param {Row} course
+ * @param {MemoryTimeline} course
+ * @returns {MemoryTimeline}
  */
 function within({ report, place }, course) {
-  const times = /** @type {number[]} */ (course.time_ns);
+  const times = course.time_ns;
   if (!place.steps || !times.length) return course;
   const [first, last] = place.steps.map((at) => report.steps[at]);
   const from = lastAt(times, first.start_ns);
   const to = Math.max(from, lastAt(times, last.start_ns + last.dur_ns));
-  const cut = (/** @type {any[]|null} */ values) => values && values.slice(from, to + 1);
-  return { ...course, time_ns: cut(times), allocated_bytes: cut(course.allocated_bytes),
-    reserved_bytes: cut(course.reserved_bytes), by_category: course.by_category && Object.fromEntries(
-      Object.entries(course.by_category).map(([kind, values]) => [kind, cut(values)])) };
+  const of = course.by_category;
+  /** @type {<T>(values: T[]) => T[]} */
+  const cut = (values) => values.slice(from, to + 1);
+  return { time_ns: cut(times), allocated_bytes: cut(course.allocated_bytes),
+    reserved_bytes: course.reserved_bytes && cut(course.reserved_bytes),
+    by_category: of && { before_profile: cut(of.before_profile), activation: cut(of.activation),
+      gradient: cut(of.gradient), optimizer_state: cut(of.optimizer_state), temporary: cut(of.temporary),
+      unknown: cut(of.unknown) } };
 }
 
-/** @param {Context} context @param {Row} pool */
+/** @param {Context} context @param {MemoryPool} pool */
 function peak({ words }, pool) {
   const held = pool.peak.by_category;
   if (!held) return null;
   const total = pool.peak.allocated_bytes;
-  const parts = Object.keys(held).filter((kind) => held[kind]).sort((a, b) => held[b] - held[a]);
+  const parts = Object.entries(held).filter(([, bytes]) => bytes).sort((a, b) => b[1] - a[1]);
   return panel('In use at the peak, by what it is for', null,
     h('div', { class: 'hbar', role: 'img', 'aria-label': 'Memory at the peak; the list below has the values' },
-      parts.map((kind) => h('i', {
+      parts.map(([kind, bytes]) => h('i', {
         class: `swatch mem-${kind}`,
-        style: { 'flex-grow': String(held[kind] / total) },
-        title: `${words.memory[kind] ?? kind}: ${formatBytes(held[kind])}`,
+        style: { 'flex-grow': String(bytes / total) },
+        title: `${words.memory[kind] ?? kind}: ${formatBytes(bytes)}`,
       }))),
-    h('div', { class: 'legend' }, h('table', { 'aria-label': 'Memory at the peak' }, parts.map((kind) => h(
+    h('div', { class: 'legend' }, h('table', { 'aria-label': 'Memory at the peak' }, parts.map(([kind, bytes]) => h(
       'tr',
       null,
       h('td', null, h('i', { class: `swatch mem-${kind}` }), words.memory[kind] ?? kind),
-      h('td', { class: 'num' }, formatBytes(held[kind])),
-      h('td', { class: 'num' }, formatShare(held[kind] / total)),
+      h('td', { class: 'num' }, formatBytes(bytes)),
+      h('td', { class: 'num' }, formatShare(bytes / total)),
     )))));
 }
 
-/** @param {string} title @param {Context} context @param {Row[]} rows */
+/** @param {string} title @param {Context} context @param {MemoryPlace[]} rows */
 function places(title, { words }, rows) {
   if (!rows.length) return null;
   return panel(title, { note: 'what was allocated inside the profile' }, table({
@@ -251,14 +263,13 @@ function places(title, { words }, rows) {
   }));
 }
 
-/** @param {Context} context @param {Row} pool */
+/** @param {Context} context @param {MemoryPool} pool */
 function growth(context, pool) {
   const { words } = context;
   const grown = pool.growth;
   if (!grown) return null;
   const note = grown.grows ? 'in every step, by blocks that stay' : 'at the end of a step, against the one before';
-  const rows = /** @type {Row[]} */ (grown.steps.map((/** @type {number} */ step, /** @type {number} */ at) => (
-    { step, bytes: grown.per_step_bytes[at] })));
+  const rows = grown.steps.map((step, at) => ({ step, bytes: grown.per_step_bytes[at] }));
   const called = (/** @type {number} */ step) => words.steps[String(step)];
   return h('div', { class: 'two' }, panel('Growth from step to step', { note, class: OF_STEPS }, table({
     label: 'Growth',

@@ -14,7 +14,10 @@ import { table } from '../widgets/table.js';
 import { programs } from './ops_programs.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').Layers} Layers */
+/** @typedef {import('../core/document.js').OpUse} OpUse */
+/** @typedef {import('../core/document.js').Annotation} Annotation */
+/** @typedef {keyof import('../core/document.js').AnnotationMeans} Of */
 
 
 /** @type {import('../core/types.js').Page} */
@@ -30,7 +33,7 @@ function render(context) {
     { class: 'page' },
     some ? null : panel('Ops', null, missing('No ops were recorded.', prose(context.words.missing.ops))),
     placement(context),
-    ...(analyses.layers ?? []).map((/** @type {Row} */ one) => layers(context, one)),
+    ...(analyses.layers ?? []).map((one) => layers(context, one)),
     analyses.ops && !analyses.layers?.length ? noLayers(context) : null,
     annotations(context),
     analyses.ops ? byType(context) : null,
@@ -62,7 +65,7 @@ function placement({ report }) {
   ]);
 }
 
-/** @param {Context} context @param {Row} found */
+/** @param {Context} context @param {Layers} found */
 function layers(context, found) {
   const what = found.device === null ? 'ops' : 'kernels';
   const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
@@ -72,7 +75,7 @@ function layers(context, found) {
   const note = `${outside} of ${total} per step in no layer${cut}`;
   return charted(`Layers by the time of their ${what}${many}`, { note }, () => flame({
     label: 'Layers, forward and backward, per step. Arrow keys move, Enter looks closer, Escape shows the whole',
-    leaves: found.layers.map((/** @type {Row} */ layer) => ({ path: layer.path, value: layer.whole_ns_per_step })),
+    leaves: found.layers.map((layer) => ({ path: layer.path, value: layer.whole_ns_per_step })),
     format: (value) => `${formatNs(value)} per step`,
     announce: context.announce,
   }), () => table({
@@ -101,9 +104,9 @@ function annotations(context) {
   const mean = found.devices > 1 ? `; means of ${found.devices} devices` : '';
   const of = idle === null ? ''
     : '; device: works on what was launched inside; idle: the device, while the host was inside';
-  const per = (/** @type {'whole'|'own'} */ part, /** @type {string} */ key) => (/** @type {Row} */ row) => (
+  const per = (/** @type {'whole'|'own'} */ part, /** @type {Of} */ key) => (/** @type {Annotation} */ row) => (
     row[part].per_step[key]);
-  const two = (/** @type {string} */ title, /** @type {string} */ key) => [
+  const two = (/** @type {string} */ title, /** @type {Of} */ key) => [
     ns(title, per('whole', key)), ns(`${title}, own`, per('own', key))];
   return panel('Annotations', {
     note: `per step${of}; own: in no annotation further inside; in none: ${
@@ -136,8 +139,8 @@ const TIMES = [
 function byType(context) {
   const found = there(context.report.analyses.ops);
   const side = context.place.params.side ?? '';
-  const rows = found.by_type.filter((/** @type {Row} */ row) => !side || row.side === side);
-  const sides = [...new Set(found.by_type.map((/** @type {Row} */ row) => row.side))];
+  const rows = found.by_type.filter((row) => !side || row.side === side);
+  const sides = [...new Set(found.by_type.map((row) => row.side))];
   const choice = h('select', { 'aria-label': 'Where ops ran', onchange: () => {
     context.go('ops', { ...context.place.params, side: choice.value });
   } }, h('option', { value: '' }, 'host and device'), sides.map((one) =>
@@ -170,7 +173,7 @@ function byPlace(context) {
     columns: [
       named('op', (row) => row.name ?? row.op),
       ...TIMES,
-      where(),
+      where('where', (row) => row.where),
       named('module', (row) => row.where?.module),
       named('function', (row) => row.where?.function),
     ],
@@ -186,7 +189,7 @@ function count(shown, all) {
 
 /** @param {Context} context */
 function byShape({ report }) {
-  const rows = (report.analyses.roofline?.ops ?? []).filter((/** @type {Row} */ row) => row.dims !== null);
+  const rows = (report.analyses.roofline?.ops ?? []).filter((row) => row.dims !== null);
   if (!rows.length) return null;
   return panel('Ops by shape', { note: 'those whose work is known; Kernels has them under the roofline' }, table({
     label: 'Ops by shape',
@@ -205,7 +208,7 @@ function byShape({ report }) {
 /** @param {Context} context */
 function compilations(context) {
   const xla = context.report.analyses.xla;
-  const rows = (xla?.compilations ?? []).filter((/** @type {Row} */ row) => context.inSteps(row.step));
+  const rows = (xla?.compilations ?? []).filter((row) => context.inSteps(row.step));
   if (!rows.length) return null;
   return panel('Compilations inside the profile', { note: context.scope(), class: OF_STEPS }, table({
     label: 'Compilations',
@@ -217,7 +220,7 @@ function compilations(context) {
       named('module', (row) => row.module),
       named('parameters', (row) => row.changed ?? row.parameters),
       yes('compiled again', (row) => row.again),
-      where(),
+      where('where', (row) => row.where),
     ],
   }));
 }

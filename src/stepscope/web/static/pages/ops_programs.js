@@ -8,30 +8,30 @@ import { panel } from '../widgets/panel.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
+/** @typedef {import('../core/document.js').Program} Program */
+/** @typedef {import('../core/document.js').ProgramNode} ProgramNode */
 
 const RATES = [
-  ns('time', (/** @type {Row} */ row) => row.total_ns),
-  number('count', (/** @type {Row} */ row) => row.count),
-  number('rate', (/** @type {Row} */ row) => row.flops_per_s || null, (value) => formatRate(value, 'FLOP/s')),
-  number('bytes', (/** @type {Row} */ row) => row.bytes_per_s || null, (value) => formatRate(value, 'B/s')),
+  ns('time', (row) => row.total_ns),
+  number('count', (row) => row.count),
+  number('rate', (row) => row.flops_per_s || null, (value) => formatRate(value, 'FLOP/s')),
+  number('bytes', (row) => row.bytes_per_s || null, (value) => formatRate(value, 'B/s')),
 ];
 
 /** @param {Context} context */
 export function programs(context) {
-  return (context.report.analyses.op_tree ?? []).map((/** @type {Row} */ one, /** @type {number} */ at) => (
-    tree(context, one, at)));
+  return (context.report.analyses.op_tree ?? []).map((one, at) => tree(context, one, at));
 }
 
-/** @param {Context} context @param {Row} one @param {number} at */
+/** @param {Context} context @param {Program} one @param {number} at */
 function tree({ place, words }, one, at) {
   const closer = h('div', { 'aria-live': 'polite' });
   // Of a scope the op in it that takes longest.
-  const show = (/** @type {Row} */ row) => {
-    const found = one.nodes.slice(one.nodes.indexOf(row)).find((/** @type {Row} */ node) => node.op?.hlo);
+  const show = (/** @type {ProgramNode} */ row) => {
+    const found = one.nodes.slice(one.nodes.indexOf(row)).find((node) => node.op?.hlo);
     if (found) put(closer, instruction(found));
   };
-  const chosen = at === 0 ? one.nodes.find((/** @type {Row} */ row) => row.op?.hlo && (
+  const chosen = at === 0 ? one.nodes.find((row) => row.op?.hlo && (
     !place.params.name || [row.name, row.op.kernel].includes(place.params.name))) : null;
   if (chosen) show(chosen);
   const shown = one.nodes.length;

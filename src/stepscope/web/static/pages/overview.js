@@ -9,6 +9,7 @@ import { findingCard } from '../widgets/finding.js';
 import { compared } from '../widgets/compared.js';
 import { hbar } from '../widgets/hbar.js';
 import { hostIn } from '../widgets/host_in.js';
+import { NOT_DETERMINED } from '../widgets/lanes.js';
 import { missing, panel } from '../widgets/panel.js';
 import { tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
@@ -18,6 +19,7 @@ import { table } from '../widgets/table.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
 /** @typedef {import('../core/types.js').Page} Page */
+/** @typedef {import('../widgets/related.js').Told} Told */
 
 const OPEN_FINDINGS = 1;
 const FILES = 16;
@@ -65,20 +67,20 @@ function figures(context) {
   const { summary, analyses } = report;
   const limited = context.place.steps && !words.partial ? ofSteps(context) : [];
   const waited = summary.launch_wait_share;
-  const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
+  const pool = (analyses.memory?.pools ?? []).find((one) => !one.on_host);
   /** @type {import('../widgets/related.js').Tile[]} */
   const whole = [
     words.step_time,
-    ...words.headlines.filter(([, value]) => !analyses.ranks || value !== NOT_RECORDED),
+    ...words.headlines.filter(([, value]) => !analyses.ranks || typeof value === 'string'),
     waited !== null && ['waiting for launches', formatShare(waited), 'of the step time'],
-    ...(analyses.overlap ?? []).map((/** @type {any} */ one) => /** @type {[string, string, string]} */ (
-      [`${one.what} hidden by other work`, formatShare(one.hidden_share), `of ${formatNs(one.ns_per_step)} per step`])),
+    ...(analyses.overlap ?? []).map((one) => /** @type {Told} */ ([`${one.what} hidden by other work`,
+      formatShare(one.hidden_share), `of ${formatNs(one.ns_per_step)} per step`])),
     ...utilisation(analyses.mfu ?? []),
     analyses.ranks ? null : pool ? [
       'most memory in use',
       `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(pool.peak.allocated_bytes)}`,
       pool.headroom ? `${formatBytes(pool.headroom.free_bytes)} free on device` : '',
-    ] : ['most memory in use', 'not recorded'],
+    ] : ['most memory in use', { untold: NOT_RECORDED }],
   ];
   return tiles([...limited, ...whole.filter((one) => !one || !limited.some(([label]) => label === one[0]))]);
 }
@@ -106,12 +108,12 @@ function ofSteps(context) {
 /**
  * The utilisation of each device; where none is known, why.
  * @param {{device: number|null, share: number|null, reason: string|null}[]} found
- * @returns {[string, string, string][]}
+ * @returns {Told[]}
  */
 function utilisation(found) {
-  const known = found.filter((one) => one.share !== null);
-  if (found.length && !known.length) return [['MFU', 'not determined', found[0].reason ?? '']];
-  return known.map((one) => [found.length > 1 ? `MFU of device ${one.device}` : 'MFU', formatShare(one.share),
+  const shares = found.filter((one) => one.share !== null);
+  if (found.length && !shares.length) return [['MFU', { untold: NOT_DETERMINED }, found[0].reason ?? '']];
+  return shares.map((one) => [found.length > 1 ? `MFU of device ${one.device}` : 'MFU', formatShare(one.share),
     'of the peak']);
 }
 
@@ -272,7 +274,7 @@ function notices({ words }) {
 /** @param {Context} context */
 function environment({ report, words }) {
   const { profile, tool } = report;
-  const hosts = (report.analyses.ranks?.per_rank ?? []).filter((/** @type {any} */ row) => row.host !== null);
+  const hosts = (report.analyses.ranks?.per_rank ?? []).filter((row) => row.host !== null);
   const recorded = typeof profile.epoch_ns !== 'number' ? ABSENT : new Date(profile.epoch_ns / 1e6).toISOString();
   /** @type {[string, string][]} */
   const pairs = [

@@ -29,8 +29,8 @@ export async function criticalTab(app) {
     name: (row) => row.name ?? label.get(row.category) ?? row.category,
     category: (row) => label.get(row.category) ?? row.category,
   });
-  const show = (/** @type {Record<string, any>} */ row) => h('button', { type: 'button', class: 'tv-link',
-    title: String(named.value(row)), onclick: () => find(app, /** @type {CriticalElement} */ (row), label) },
+  const show = (/** @type {CriticalElement} */ row) => h('button', { type: 'button', class: 'tv-link',
+    title: String(named.value(row)), onclick: () => find(app, row, label) },
   cutMiddle(String(named.value(row)), MOST_CHARACTERS));
   return [
     h('p', null, h('strong', null, formatNs(total)), ` in ${steps === 1 ? 'one step' : `${steps} steps`}: ${told}`),

@@ -62,19 +62,19 @@ export function readRules(value) {
 export function readArrangement(value) {
   const made = emptyArrangement();
   if (!value || typeof value !== 'object') return made;
-  const given = /** @type {Record<string, any>} */ (value);
+  const given = /** @type {Record<string, unknown>} */ (value);
   const told = Object.entries(made).filter(([key, held]) => sameForm(held, given[key]));
   return { ...made, ...Object.fromEntries(told.map(([key]) => [key, given[key]])) };
 }
 
 /**
  * @param {unknown} held
- * @param {any} given
+ * @param {unknown} given
  */
 function sameForm(held, given) {
   if (Array.isArray(held)) return Array.isArray(given) && given.every((one) => typeof one === 'string');
   if (held && typeof held === 'object') {
-    return Boolean(given) && typeof given === 'object' && Object.values(given).every((one) => [1, 2, 4].includes(one));
+    return given !== null && typeof given === 'object' && Object.values(given).every((one) => [1, 2, 4].includes(one));
   }
   return typeof given === typeof held;
 }

@@ -8,34 +8,45 @@ import { formatBytes, formatCount, formatNs, formatShare, orDash } from '../core
  * @template R
  * @typedef {import('./table.js').Column<R>} Column
  */
-/** @typedef {Record<string, any>} Row */
 
 /**
  * A column of numbers.
+ * @template R
  * @param {string} title
- * @param {(row: Row) => number|null|undefined} value
+ * @param {(row: R) => number|null|undefined} value
  * @param {(value: number) => string} [format]
- * @returns {Column<Row>}
+ * @returns {Column<R>}
  */
 export function number(title, value, format = formatCount) {
   return { title, value, numeric: true, show: (row) => orDash(value(row), format) };
 }
 
-/** @param {string} title @param {(row: Row) => number|null|undefined} value */
+/**
+ * @template R
+ * @param {string} title
+ * @param {(row: R) => number|null|undefined} value
+ * @returns {Column<R>}
+ */
 export function ns(title, value) {
   return { ...number(title, value, formatNs), unit: 'ns' };
 }
 
-/** @param {string} title @param {(row: Row) => number|null|undefined} value */
+/**
+ * @template R
+ * @param {string} title
+ * @param {(row: R) => number|null|undefined} value
+ * @returns {Column<R>}
+ */
 export function size(title, value) {
   return { ...number(title, value, formatBytes), unit: 'bytes' };
 }
 
 /**
  * A share, with a bar as long.
+ * @template R
  * @param {string} title
- * @param {(row: Row) => number|null|undefined} value
- * @returns {Column<Row>}
+ * @param {(row: R) => number|null|undefined} value
+ * @returns {Column<R>}
  */
 export function share(title, value) {
   return {
@@ -53,22 +64,33 @@ export function share(title, value) {
 
 /**
  * A column of names of the trace.
+ * @template R
  * @param {string} title
- * @param {(row: Row) => string|null|undefined} value
- * @returns {Column<Row>}
+ * @param {(row: R) => string|null|undefined} value
+ * @returns {Column<R>}
  */
 export function named(title, value) {
   return { title, value, show: (row) => name(value(row)) };
 }
 
-/** @param {string} title @param {(row: Row) => string|null|undefined} value @returns {Column<Row>} */
+/**
+ * @template R
+ * @param {string} title
+ * @param {(row: R) => string|null|undefined} value
+ * @returns {Column<R>}
+ */
 export function word(title, value) {
   return { title, value };
 }
 
-/** @param {string} title @param {(row: Row) => boolean|null|undefined} value @returns {Column<Row>} */
+/**
+ * @template R
+ * @param {string} title
+ * @param {(row: R) => boolean|null|undefined} value
+ * @returns {Column<R>}
+ */
 export function yes(title, value) {
-  const text = (/** @type {Row} */ row) => {
+  const text = (/** @type {R} */ row) => {
     const found = value(row);
     return found === null || found === undefined ? null : found ? 'yes' : 'no';
   };
@@ -77,18 +99,20 @@ export function yes(title, value) {
 
 /**
  * The most exact place that was recorded.
- * @param {string} [title]
- * @param {(row: Row) => import('../core/types.js').Where|null} [value]
- * @returns {Column<Row>}
+ * @template R
+ * @param {string} title
+ * @param {(row: R) => import('../core/types.js').Where|null} value
+ * @returns {Column<R>}
  */
-export function where(title = 'where', value = (row) => row.where) {
+export function where(title, value) {
   return { title, value: (row) => locator(value(row)), show: (row) => placeName(locator(value(row))) };
 }
 
 /**
  * Devices, where the profile has more than one.
+ * @template {{device?: number|null}} R
  * @param {import('../core/types.js').Report} report
- * @returns {Column<Row>[]}
+ * @returns {Column<R>[]}
  */
 export function device(report) {
   return report.profile.devices.length > 1 ? [number('device', (row) => row.device, String)] : [];

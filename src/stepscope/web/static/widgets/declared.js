@@ -4,10 +4,17 @@ import { COLUMNS } from '../core/declared.js';
 import { formatPerStep } from '../core/units.js';
 import { device, named, ns, number, share, size, where, word, yes } from './columns.js';
 
-/** @typedef {import('./columns.js').Row} Row */
-/** @typedef {import('./table.js').Column<Row>} Column */
+/** @typedef {typeof import('../core/declared.js').COLUMNS} Columns */
+/**
+ * @typedef {{
+ *   Kernel: import('../core/document.js').Kernel, KernelLaunch: import('../core/document.js').KernelLaunch,
+ *   Copy: import('../core/document.js').Copy, Sync: import('../core/document.js').Sync,
+ *   LaunchDelay: import('../core/document.js').LaunchDelay,
+ *   CriticalElement: import('../core/document.js').CriticalElement,
+ * }} Rows
+ */
 
-/** @type {Record<string, (title: string, value: (row: Row) => any) => Column>} */
+/** @type {Record<string, <R>(title: string, value: (row: R) => any) => import('./table.js').Column<R>>} */
 const KINDS = {
   ns,
   bytes: size,
@@ -26,13 +33,18 @@ const KINDS = {
 
 /**
  * The columns of one kind of row; of devices where the profile has several.
- * @param {keyof typeof COLUMNS} of
+ * @template {keyof Rows} K
+ * @template [R=Rows[K]]
+ * @param {K} of
  * @param {import('../core/types.js').Report} report
- * @param {Record<string, (row: Row) => any>} [values] by key, what is shown in place of the value itself
- * @param {(row: Row) => Row|undefined} [inside] of a row, the object whose columns these are
- * @returns {Column[]}
+ * @param {{[key in keyof Rows[K]]?: (row: R) => unknown}} [values] by key, what is shown in place of the value itself
+ * @param {(row: R) => Rows[K]|undefined} [inside] of a row, the object whose columns these are
+ * @returns {import('./table.js').Column<R>[]}
  */
-export function declared(of, report, values = {}, inside = (row) => row) {
-  return COLUMNS[of].flatMap(({ key, title, kind }) => (
-    key === 'device' ? device(report) : [KINDS[kind](title, values[key] ?? ((row) => inside(row)?.[key]))]));
+export function declared(of, report, values = {}, inside = (row) => /** @type {any} */ (row)) {
+  return COLUMNS[of].flatMap(({ key, title, kind }) => {
+    const field = /** @type {keyof Rows[K]} */ (key);
+    return key === 'device' ? /** @type {any} */ (device(report))
+      : [KINDS[kind](title, values[field] ?? ((/** @type {R} */ row) => inside(row)?.[field]))];
+  });
 }

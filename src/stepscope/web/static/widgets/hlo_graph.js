@@ -6,8 +6,8 @@ import { name, visible } from '../core/text.js';
 const [WIDE, HIGH, GAP_X, GAP_Y] = [200, 40, 16, 44];
 const LETTERS = 26;
 
-/** @typedef {{name: string, opcode: string, shape: string, distance: number}} Place */
-/** @typedef {{nodes: Place[], edges: [number, number][], cut: boolean}} Graph */
+/** @typedef {import('../core/document.js').GraphNode} Place */
+/** @typedef {import('../core/document.js').ProgramGraph} Graph */
 
 /**
  * Where each instruction is drawn: a row per distance, operands above.
@@ -54,11 +54,11 @@ function cut(text) {
 
 /**
  * The text of an instruction and what is around it.
- * @param {{name: string, op: {hlo: string|null, graph: Graph|null, unknown: string|null}}} node
+ * @param {import('../core/document.js').ProgramNode} node
  */
 export function instruction({ name: title, op }) {
   return h('div', { class: 'hlo' }, h('h3', null, name(title)),
-    op.unknown ? h('p', null, `Its work is not known: no formula for ${op.unknown}.`) : null,
-    h('pre', { class: 'hlo-text', tabindex: '0' }, op.hlo ?? ''),
-    op.graph ? hloGraph(op.graph) : null);
+    op?.unknown ? h('p', null, `Its work is not known: no formula for ${op.unknown}.`) : null,
+    h('pre', { class: 'hlo-text', tabindex: '0' }, op?.hlo ?? ''),
+    op?.graph ? hloGraph(op.graph) : null);
 }

@@ -7,8 +7,8 @@ import { traceParams } from './finding.js';
 import { linkTo } from './made_of.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {Record<string, any>} Row */
-/** @typedef {{call: string, place: string|null, ns: number, count: number, longest: Row}} Held */
+/** @typedef {Pick<import('../core/document.js').Gap, 'start_ns'|'dur_ns'|'blocking'|'launch'|'where'>} Gap */
+/** @typedef {{call: string, place: string|null, ns: number, count: number, longest: Gap}} Held */
 
 const SHOWN = 3;
 
@@ -18,14 +18,14 @@ const SHOWN = 3;
  * @param {Context} context
  */
 export function hostIn(context) {
-  const gaps = /** @type {Row[]} */ (context.report.analyses.idle?.gaps ?? []);
+  const gaps = context.report.analyses.idle?.gaps ?? [];
   const found = held(gaps.filter((gap) => context.inSteps(gap.step))).slice(0, SHOWN);
   if (!found.length) return null;
   return h('div', { class: 'host-in' }, h('p', null, 'While the device waited longest, the host was in:'),
     h('ul', { class: 'plain' }, found.map(({ call, place, ns, count, longest }) => h('li', null,
       name(call), place ? [' at ', placeName(place)] : null, `: ${formatNs(ns)} in ${count} ${
         count > 1 ? 'gaps' : 'gap'}`,
-      context.hasTrace(longest.rank) ? [' · ', linkTo(context,
+      context.hasTrace(null) ? [' · ', linkTo(context,
         { page: 'trace', params: traceParams(longest.start_ns, longest.dur_ns, null) }, {},
         'longest in trace')] : null))),
     linkTo(context, { page: 'kernels', params: { part: 'gaps' } }, {}, 'All long gaps'));
@@ -33,7 +33,7 @@ export function hostIn(context) {
 
 /**
  * Gaps by what the host was in and where, the longest in all first.
- * @param {Row[]} gaps
+ * @param {Gap[]} gaps
  * @returns {Held[]}
  */
 export function held(gaps) {

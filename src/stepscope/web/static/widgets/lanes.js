@@ -2,16 +2,16 @@
 
 import { number } from './columns.js';
 
-/** @typedef {Record<string, any>} Row */
+/** @typedef {{rank: number|null, device: number|null}} Lane */
 
 export const NOT_DETERMINED = 'not determined';
 
-/** @param {Row} lane */
+/** @param {Lane} lane */
 export function laneName({ rank, device }) {
   return device === null || device === 0 ? `rank ${rank}` : `rank ${rank}, device ${device}`;
 }
 
-/** @returns {import('../widgets/table.js').Column<Row>[]} */
+/** @returns {import('../widgets/table.js').Column<Lane>[]} */
 export function lane() {
   return [
     number('rank', (row) => row.rank, String),
@@ -21,10 +21,11 @@ export function lane() {
 
 /**
  * A column that says where the report does not know.
+ * @template R
  * @param {string} title
- * @param {(row: Row) => number|null|undefined} value
+ * @param {(row: R) => number|null|undefined} value
  * @param {(value: number) => string} format
- * @returns {import('../widgets/table.js').Column<Row>}
+ * @returns {import('../widgets/table.js').Column<R>}
  */
 export function told(title, value, format) {
   return { title, value: (row) => value(row) ?? NOT_DETERMINED, numeric: true, show: (row) => {

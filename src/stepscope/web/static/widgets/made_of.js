@@ -50,7 +50,7 @@ export function linkTo(context, to, props, ...content) {
 
 /** Whether a listed gap is mostly this. @param {import('../core/types.js').Report} report @param {string} category */
 function hasGaps(report, category) {
-  return (report.analyses.idle?.gaps ?? []).some((/** @type {Record<string, any>} */ { parts }) => (
+  return (report.analyses.idle?.gaps ?? []).some(({ parts }) => (
     Object.keys(parts).every((other) => parts[category] >= parts[other])));
 }
 

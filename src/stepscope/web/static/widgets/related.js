@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
+import { NOT_RECORDED } from '../core/units.js';
 import { panel } from './panel.js';
 
 /**
@@ -28,7 +29,19 @@ export function related(context, page) {
     minor.map((/** @type {import('../core/types.js').Finding} */ one) => line(one, false))));
 }
 
-/** @typedef {[string, string, string?, string?]|null|undefined|false|''} Tile label, value, the rest and a class */
+/** @typedef {import('../core/types.js').Untold} Untold */
+/** @typedef {[string, string|Untold, string?, string?]} Told label, value, the rest and a class */
+/** @typedef {Told|null|undefined|false|''|0} Tile */
+
+/**
+ * A figure, or that it was not recorded.
+ * @template {number|string} T
+ * @param {T|null|undefined} value
+ * @param {(value: T) => string} format
+ */
+export function known(value, format) {
+  return value === null || value === undefined ? { untold: NOT_RECORDED } : format(value);
+}
 
 /** Of a longer value the tile would be the largest thing of its row, and say least at a glance. */
 const LONGEST_VALUE = 24;
@@ -38,18 +51,19 @@ const LONGEST_VALUE = 24;
  * @param {Tile[]} given
  */
 export function tiles(given) {
-  const told = /** @type {[string, string, string?, string?][]} */ (given.filter((one) => Boolean(one)));
-  const isFigure = (/** @type {string} */ value) => !/^not /.test(value) && value.length <= LONGEST_VALUE;
-  const figures = told.filter(([, value]) => isFigure(value));
-  const others = told.filter(([, value]) => !isFigure(value));
+  const told = /** @type {Told[]} */ (given.filter((one) => Boolean(one)));
+  const isFigure = (/** @type {Told} */ [, value]) => typeof value === 'string' && value.length <= LONGEST_VALUE;
+  const text = (/** @type {Told[1]} */ value) => (typeof value === 'string' ? value : value.untold);
+  const figures = told.filter(isFigure);
+  const others = told.filter((one) => !isFigure(one));
   return h('div', { class: 'figures' },
     figures.length ? h('dl', { class: 'tiles' }, figures.map(([label, value, rest, className]) => h(
       'div',
       className ? { class: className } : null,
       h('dt', null, label),
-      h('dd', null, value),
+      h('dd', null, text(value)),
       rest ? h('dd', { class: 'rest' }, rest) : null,
     ))) : null,
     others.length ? h('dl', { class: 'untold' }, others.map(([label, value, rest]) => h('div', null,
-      h('dt', null, label), h('dd', null, value), rest ? h('dd', null, rest) : null))) : null);
+      h('dt', null, label), h('dd', null, text(value)), rest ? h('dd', null, rest) : null))) : null);
 }

@@ -17,14 +17,15 @@ const BOUNDS = /** @type {[string, string][]} */ ([
   ['compute', 'bound by computing'], ['memory', 'bound by memory'], ['neither', 'near neither roof'],
   ['unknown', 'what bounds it is not known']]);
 
-/** @typedef {Record<string, any>} Roof a row of `analyses.roofline` */
+/** @typedef {import('../core/document.js').Roof} Roof */
+/** @typedef {Roof & {intensity: number, flops_per_s: number}} Placed of which both are known */
 
 /**
  * @param {{
  *   label: string,
- *   rows: Roof[],
- *   title: (row: Roof) => string,
- *   tell: (row: Roof) => (Node|string)[],
+ *   rows: Placed[],
+ *   title: (row: Placed) => string,
+ *   tell: (row: Placed) => (Node|string)[],
  *   announce: (text: string) => void,
  * }} given
  */
@@ -96,7 +97,7 @@ export function spread(heights, line) {
 
 /**
  * One roof per peak that rows are held against.
- * @param {Roof[]} rows
+ * @param {Pick<Roof, 'precision'|'units'|'peak_flops_per_s'|'peak_bytes_per_s'>[]} rows
  */
 export function roofsOf(rows) {
   /** @type {Map<string, {name: string, flops: number, bytes: number}>} */
@@ -138,7 +139,7 @@ function roofPath(roof, across, x, y) {
 
 /**
  * @param {Parameters<typeof roofline>[0]} given
- * @param {Roof[]} rows
+ * @param {Placed[]} rows
  * @param {SVGElement} svg
  * @param {SVGElement[]} dots
  */
