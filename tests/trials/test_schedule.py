@@ -43,7 +43,7 @@ def schedule(steps: Mapping[str, Callable[[int], int]]) -> tuple[TrialSchedule, 
 
 def test_values_of_several_batches_stand_at_the_last_of_them() -> None:
     facts = {"steps_seen": 3, "trial": {"values": [1.0, 2.0], "batches": [1, 2, 2], "times_ns": [10, 10]}}
-    one = Ran((Recording(Path("x"), facts, ()),), None, 0.0, "", late=False)
+    one = TrialRun((Recording(Path("x"), facts, ()),), None, 0.0, "", late=False)
     assert one.values == [1.0, None, 2.0]
     assert (one.steps, one.step_ns) == (4, 5)
     del facts["trial"]["batches"]  # type: ignore[attr-defined]
