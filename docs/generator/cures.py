@@ -13,6 +13,9 @@ What `stepscope try` can put into a job without an edit ([how](guides/try.md)), 
 called for by findings of [these rules](rules.md). `stepscope try --list` also says how to undo it; a trial shows the
 change as a patch. ≈: results differ by its nature, as it computes with other precision. Made from
 `src/stepscope/capture/cures/` by `make docs`.
+
+Not among them: values read or printed every N steps, and batches that JAX sends ahead. Whether a job needs a value at
+once, and what its loop runs over, cannot be seen from outside; findings that call for these are named as not tried.
 """
 
 

@@ -51,12 +51,17 @@ def test_workers_that_are_tried_fit_the_cores() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda file: file.RULE.id)
 def test_a_rule_names_the_frameworks_whose_cures_answer_it(rule: RuleFile) -> None:
-    answering = {cure.framework for cure in CURES if rule.RULE.id in cure.answers}
+    answering = {
+        each for cure in CURES if rule.RULE.id in cure.answers for each in EVERY if cure.framework in (each, None)
+    }
     assert set(rule.RULE.tried_for) == answering
 
 
 def diagnosis(framework: str, *findings: dict[str, Any], devices: Sequence[Any] = ()) -> dict[str, Any]:
     return {"profile": {"framework": framework, "devices": list(devices)}, "findings": list(findings)}
+
+
+EVERY = ("PyTorch", "JAX", "TensorFlow")
 
 
 def finding(rule: str, *workers: int) -> dict[str, Any]:
@@ -82,6 +87,13 @@ def test_cures_are_those_of_the_framework_and_of_keras_where_that_makes_the_step
     )
     assert other - one == {"keras-steps-per-execution=4", "keras-steps-per-execution=16", "keras-jit"}
     assert "tf-jit" in one
+    on_jax = [arm.name for arm in chosen(diagnosis("JAX", finding("running_eagerly")), 2, of_keras=True)]
+    assert {"jax-jit", "keras-jit", "keras-steps-per-execution=4"} <= set(on_jax)
+
+
+@pytest.mark.parametrize("framework", EVERY)
+def test_garbage_is_collected_between_steps_whatever_the_framework(framework: str) -> None:
+    assert "garbage" in [arm.name for arm in chosen(diagnosis(framework, finding("between_steps")), 2)]
 
 
 @pytest.mark.parametrize(

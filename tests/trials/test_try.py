@@ -174,6 +174,7 @@ def test_batch_sizes_are_compared_by_time_per_sample(tmp_path: Path) -> None:
         ("integrations", (), "lightning_callback.py", "garbage", None),
         ("integrations", ("-m", "accelerate.commands.launch", "--cpu"), "accelerated.py", "set-to-none", None),
         ("torch", ("-m", "torch.distributed.run", "--nproc-per-node", "2"), "slow_rank.py", "static-graph", "main"),
+        ("torch", ("-m", "torch.distributed.run", "--nproc-per-node", "2"), "accumulated.py", "no-sync", None),
     ],
 )
 def test_jobs_of_launchers_and_trainers_are_tried_as_they_are_started(
@@ -192,3 +193,18 @@ def test_jobs_of_launchers_and_trainers_are_tried_as_they_are_started(
     assert row["verdict"] in ("helps", "hurts", "nothing", "unknown"), row["why"]
     assert row["measured"]["after_ns"] > 0
     assert {at["function"] for at in row["places"]} == ({place} if place else set())
+
+
+def test_keras_on_pytorch_has_the_cures_of_keras(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "keras_fit.py", tmp_path)
+    python = str(framework_python("integrations"))
+    ran = subprocess.run(
+        [sys.executable, "-m", "stepscope", "try", "--budget", "40s", "--format", "json", "--", python, "keras_fit.py"],
+        cwd=tmp_path, env=environment() | {"KERAS_BACKEND": "torch"}, capture_output=True, text=True,
+        timeout=TIMEOUT_S, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    rows = {row["name"]: row for row in json.loads(ran.stdout)["trials"]}
+    assert {"keras-jit", "keras-steps-per-execution=4", "compile"} <= set(rows)
+    several = rows["keras-steps-per-execution=4"]
+    assert (several["verdict"], several["why"]) == ("refused", "Keras runs batches one by one where PyTorch computes")

@@ -158,12 +158,17 @@ def tail(document: Document) -> Iterator[str]:
         if alone and len(keep) > 1:
             yield f"{alone[0]} was measured by itself, not together with the rest."
     elif document["baseline"]["runs"]:
-        tried = any(row["verdict"] not in ("refused", "not_run") for row in document["trials"])
-        yield "Nothing that was tried helps." if tried else "There was nothing to try."
+        yield _nothing_to_keep({row["verdict"] for row in document["trials"]})
     for each in document["findings_without_cure"]:
         yield f"Not tried, as no cure of it can be put in from outside: {each['finding']}, {each['title']}."
     if document["ended_early"]:
         yield f"Trials ended early: {document['ended_early']}."
+
+
+def _nothing_to_keep(verdicts: set[str]) -> str:
+    if "unknown" in verdicts:
+        return "Nothing was shown to help; of some cures it cannot be told yet."
+    return "There was nothing to try." if verdicts <= {"refused", "not_run"} else "Nothing that was tried helps."
 
 
 def listed(cures: Sequence[dict[str, Any]]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .compiled import COMPILE, CUDA_GRAPHS
-from .cure import Applying, Cure
+from .cure import ANY, Applying, Cure
 from .environment import COMPILATION_CACHE, EXPANDABLE, LATENCY_HIDING, PRIVATE_THREADS
 from .garbage import GARBAGE
-from .gradients import BUCKET_SIZE, SET_TO_NONE, STATIC_GRAPH
+from .gradients import BUCKET_SIZE, NO_SYNC, SET_TO_NONE, STATIC_GRAPH
 from .jax_donation import DONATION
 from .jax_jit import JIT
 from .keras import JIT_COMPILE, KERAS_BF16, STEPS_PER_EXECUTION
@@ -27,7 +27,7 @@ CURES: tuple[Cure, ...] = (
     WORKERS, PERSISTENT_WORKERS, PREFETCH, PINNED_MEMORY, PREFETCH_AHEAD, PARALLEL_MAP, JIT, STEPS_PER_EXECUTION,
     JIT_COMPILE, TF_JIT, DONATION, TF_THREADS, KERAS_BF16, LATENCY_HIDING, COMPILATION_CACHE, GARBAGE, THREADS,
     COMPILE, CUDA_GRAPHS, FUSED_OPTIMIZER, FOREACH_OPTIMIZER, SET_TO_NONE, BF16, TF32, CHANNELS_LAST, CUDNN_BENCHMARK,
-    BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE, PRIVATE_THREADS,
+    NO_SYNC, BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE, PRIVATE_THREADS,
 )  # fmt: skip
 """In the order in which they are tried: what the job waits for first, then what it computes."""
 
@@ -35,11 +35,13 @@ BY_NAME = {cure.name: cure for cure in CURES}
 
 
 def fitting(framework: str, *, has_device: bool, of_keras: bool = False) -> tuple[Cure, ...]:
-    """Those that can be put into a job of a framework, as reports name it, in their order."""
+    """Those that can be put into a job of a framework, as reports name it, in their order; those of Keras where that
+    makes the steps, whatever computes them."""
     return tuple(
         cure
         for cure in CURES
-        if cure.framework == framework and (has_device or not cure.device_only) and (of_keras or cure.module != "keras")
+        if (of_keras if cure.module == "keras" else cure.framework in (framework, None))
+        and (has_device or not cure.device_only)
     )
 
 
@@ -58,6 +60,6 @@ def into(recorder: Any, module_name: str, module: Any) -> None:
     """Put the cures that the options ask for into a framework that was just imported."""
     for spec in recorder.options.cures:
         cure, value = parsed(spec)
-        if cure.into is not None and cure.module == module_name:
-            facts = recorder.manifest.facts.setdefault("cures", {}).setdefault(spec, {})
-            cure.into(Applying(facts, value, recorder.on_edge), module, recorder)
+        told = recorder.manifest.facts.setdefault("cures", {})
+        if cure.into is not None and spec not in told and cure.module in (module_name, ANY):
+            cure.into(Applying(told.setdefault(spec, {}), value, recorder.on_edge), module, recorder)

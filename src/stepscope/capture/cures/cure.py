@@ -16,6 +16,7 @@ from typing import Any, Union
 from .places import Place, calling_place
 
 MOST_PLACES = 16
+ANY = "any framework"
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,9 @@ class Cure:
     may_break: str
     undone: str
     module: str | None
-    """It is put in once this was imported; None: variables of the environment are all of it."""
-    framework: str = "PyTorch"
-    """Whose jobs it is for, as reports name it."""
+    """It is put in once this was imported, ``ANY``: a framework; None: variables of the environment are all of it."""
+    framework: str | None = "PyTorch"
+    """Whose jobs it is for, as reports name it; None: of every framework."""
     into: Callable[[Applying, Any, Any], None] | None = None
     """Gets the module and the recorder, whose hooks are taken out when all is over."""
     values: Callable[[int], Sequence[int]] | None = None

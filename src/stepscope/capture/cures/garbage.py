@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from .cure import Applying, ByHand, Cure
+from .cure import ANY, Applying, ByHand, Cure
 
 EVERY = 20
 """Steps from one collection to the next: every trial has some."""
@@ -34,7 +34,8 @@ GARBAGE = Cure(
     sets=f"gc.freeze() and gc.disable() after the first step, gc.collect() every {EVERY} steps",
     may_break="memory held by cycles is given back later",
     undone="leave the calls out",
-    module="torch",
+    module=ANY,
+    framework=None,
     into=_into,
     patch=lambda _: (
         ByHand(

@@ -6,9 +6,10 @@ import functools
 import sys
 from importlib import import_module
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..hooking import replace
-from .cure import Applying, Cure, Keywords
+from .cure import Applying, ByHand, Cure, Keywords
 from .places import calling_place
 
 
@@ -53,6 +54,75 @@ STATIC_GRAPH = Cure(
     module="torch",
     into=_with("static_graph", True),
     patch=lambda _: (Keywords((("static_graph", "True"),)),),
+)
+
+
+class _Passes:
+    """Forward passes of one model from one optimizer step to the next: all but the last need exchange nothing, once it
+    is known how many there are."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.before: list[int] = []
+        """Of the last two optimizer steps."""
+
+    def begins(self) -> bool:
+        """A pass begins. Whether its gradients are to be exchanged."""
+        self.made += 1
+        known = len(set(self.before)) == 1 and len(self.before) == 2
+        return not known or self.made >= self.before[0]
+
+    def ended(self) -> None:
+        """The optimizer made its step."""
+        self.before = [*self.before, self.made][-2:]
+        self.made = 0
+
+
+def _into_no_sync(applying: Applying, torch: Any, recorder: Any) -> None:
+    if not torch.distributed.is_available():
+        applying.refused("this PyTorch has no distributed training")
+        return
+    applying.refused(
+        "each optimizer step follows one pass of DistributedDataParallel, or exchanges are left out already"
+    )
+    parallel = import_module("torch.nn.parallel").DistributedDataParallel
+    forwards, models = parallel.forward, WeakKeyDictionary()  # type: ignore[var-annotated]
+
+    @functools.wraps(forwards)
+    def forward(model: Any, *arguments: Any, **named: Any) -> Any:
+        if not (torch.is_grad_enabled() and model.training and model.require_backward_grad_sync):
+            return forwards(model, *arguments, **named)
+        if models.setdefault(model, _Passes()).begins():
+            return forwards(model, *arguments, **named)
+        applying.applied()
+        with model.no_sync():  # What the backward pass does is settled by the forward pass.
+            return forwards(model, *arguments, **named)
+
+    def stepped(*_: Any) -> None:
+        for passes in models.values():
+            passes.ended()
+
+    replace(recorder, parallel, "forward", forward)
+    import_module("torch.optim.optimizer").register_optimizer_step_post_hook(stepped)
+
+
+NO_SYNC = Cure(
+    name="no-sync",
+    title="gradients exchanged once for each optimizer step",
+    answers=_EXCHANGE,
+    sets="model.no_sync() for all passes but the last before an optimizer step",
+    may_break="an optimizer step after fewer passes than before: ranks part; sums in another order, within rounding",
+    undone="leave no_sync out",
+    module="torch",
+    into=_into_no_sync,
+    patch=lambda _: (
+        ByHand(
+            "# Around the forward and backward pass of all batches but the last before optimizer.step():\n"
+            "with model.no_sync():\n"
+            "    loss = ...\n"
+            "    loss.backward()"
+        ),
+    ),
 )
 
 

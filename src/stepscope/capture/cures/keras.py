@@ -23,6 +23,9 @@ def _compiling(argument: str, value: Any, already: Callable[[Any], bool]) -> Any
         if argument not in signature.parameters:
             applying.refused(f"Keras {keras.__version__} compiles without {argument}")
             return
+        if argument == "steps_per_execution" and keras.backend.backend() == "torch":
+            applying.refused("Keras runs batches one by one where PyTorch computes")
+            return
 
         @functools.wraps(compiles)
         def compiling(model: Any, *arguments: Any, **named: Any) -> Any:

@@ -63,7 +63,7 @@ core meanwhile.""",
     example="`if step % 1 == 0: save(figure)` between two steps, or Python's garbage collector in each.",
     host_bound=True,
     makes_late="host",
-    tried_for=("PyTorch", "TensorFlow"),
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 

@@ -36,7 +36,7 @@ done once (`code_loading`), and steps whose thread had no core, are notices and 
     needs="Several steps.",
     cure="A recording in which these steps take what the others do; to first order.",
     example="A checkpoint that is written in the step's thread every 100 steps.",
-    tried_for=("PyTorch",),
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 _DOING = {
