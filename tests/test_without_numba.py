@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz import seeds
+
 PROFILE = Path(__file__).resolve().parents[1] / "examples" / "profiles" / "cpu_input_bound.json.gz"
 
 SCRIPT = """
@@ -24,9 +26,9 @@ print(json.dumps(stepscope.open(sys.argv[1]).document()))
 """
 
 
-def report(numba: str) -> dict:
+def report(numba: str, path: Path = PROFILE) -> dict:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT, str(PROFILE), numba], capture_output=True, timeout=240, check=True
+        [sys.executable, "-W", "error", "-c", SCRIPT, str(path), numba], capture_output=True, timeout=240, check=True
     )
     return json.loads(done.stdout)
 
@@ -43,3 +45,9 @@ def test_the_report_is_the_same_and_says_that_reading_was_slow():
 
 def test_the_report_is_the_same_where_loops_are_python_yet():
     assert report("not yet") == report("with")
+
+
+def test_hashes_that_wrap_round_in_python_are_no_warning(tmp_path: Path):
+    path = tmp_path / "export.sqlite"
+    path.write_bytes(seeds.nsys()[0])
+    assert report("not yet", path) == report("with", path)

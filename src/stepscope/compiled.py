@@ -128,7 +128,8 @@ class CompiledLoop:
             return self.machine(*arguments)
         began = time.thread_time()
         try:
-            return self.py_func(*arguments)
+            with np.errstate(over="ignore"):  # As in machine code, where a hash wraps round and says nothing.
+                return self.py_func(*arguments)
         finally:
             LOOPS.done += time.thread_time() - began
 
