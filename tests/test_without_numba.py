@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import seeds
+from tests.fuzz.test_fuzz import REGRESSIONS
 
 PROFILE = Path(__file__).resolve().parents[1] / "examples" / "profiles" / "cpu_input_bound.json.gz"
 
@@ -50,4 +51,9 @@ def test_the_report_is_the_same_where_loops_are_python_yet():
 def test_hashes_that_wrap_round_in_python_are_no_warning(tmp_path: Path):
     path = tmp_path / "export.sqlite"
     path.write_bytes(seeds.nsys()[0])
+    assert report("not yet", path) == report("with", path)
+
+
+def test_the_place_of_damage_that_python_finds_is_a_number_like_any(tmp_path: Path):
+    path = REGRESSIONS / "nsys-place_of_damage_no_integer"
     assert report("not yet", path) == report("with", path)

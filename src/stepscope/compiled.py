@@ -37,10 +37,8 @@ import numpy as np
 
 PLAIN_S: Final = 0.5
 """CPU time that a process spends on loops in Python before it loads machine code that is kept: what that takes, too."""
-
 PLAIN_UNCOMPILED_S: Final = 6.0
 """The same where machine code would have to be made first, which takes 25 s and more."""
-
 PLAIN_BYTES: Final = 4 << 20
 PLAIN_UNCOMPILED_BYTES: Final = 32 << 20
 """The same of JSON, of which Python reads some 15 MB a second."""
@@ -112,6 +110,13 @@ def native(function: Function) -> Function:
     return cast(Function, CompiledLoop(function, plain=False))
 
 
+def _as_python(found: Any) -> Any:
+    """What a loop returns, with numbers of Python's own types as machine code gives them."""
+    if type(found) is tuple:
+        return tuple(map(_as_python, found))
+    return found.item() if isinstance(found, np.generic) else found
+
+
 class CompiledLoop:
     """A loop that Python calls."""
 
@@ -129,7 +134,7 @@ class CompiledLoop:
         began = time.thread_time()
         try:
             with np.errstate(over="ignore"):  # As in machine code, where a hash wraps round and says nothing.
-                return self.py_func(*arguments)
+                return _as_python(self.py_func(*arguments))
         finally:
             LOOPS.done += time.thread_time() - began
 

@@ -48,6 +48,6 @@ def find_barriers(facts: Facts) -> list[Barrier]:
 def in_steps(facts: Facts, barrier: Barrier) -> bool:
     """Whether a barrier lies in a used step of the device that waits longest."""
     device = max(barrier.waited_ns, key=lambda one: barrier.waited_ns[one])
-    account = next(account for activity, account in facts.devices if activity.device == device)
+    account = facts.accounts[facts.at[device]]
     row = int(np.searchsorted(account.rows.bounds, barrier.end_ns - 1, "right")) - 1
     return row in facts.used_rows(account)

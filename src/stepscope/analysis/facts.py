@@ -35,7 +35,7 @@ from stepscope.analysis.loop_phases import set_apart
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
-from stepscope.analysis.phases import PHASES, Phase, device_phases, loss_scale_branch, phase_time, slice_phases
+from stepscope.analysis.phases import Phase, device_phases, loss_scale_branch, phase_time, slice_phases
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
 from stepscope.analysis.producing import with_produced
 from stepscope.analysis.prologues import Prologues, prologues
@@ -108,6 +108,11 @@ class Facts:
     def devices(self) -> list[tuple[DeviceActivity, Account]]:
         """Each device with its account; none where the host was booked instead."""
         return list(zip(self.activities, self.accounts, strict=False))
+
+    @cached_property
+    def at(self) -> dict[int | None, int]:
+        """Where each device stands among the accounts, and the host under None."""
+        return {account.rows.device: at for at, account in enumerate(self.accounts)}
 
     @property
     def device_lost(self) -> bool:
@@ -443,6 +448,3 @@ def _step_bounds(markers: Markers, accounts: list[Account]) -> tuple[I64, I64]:
     if not accounts:
         return markers.start, markers.start + host_periods(markers)
     return joint_windows([account.rows for account in accounts], len(markers))
-
-
-__all__ = ["PHASES", "Facts", "Phase", "analyse"]

@@ -207,8 +207,9 @@ def _unrecorded(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostAc
 def told_by_time(trace: Trace, activity: DeviceActivity, host: HostActivity) -> bool:
     """Whether an accelerator runs programs of which no launch was recorded, while the host was."""
     if activity.launched.any() or host.main < 0 or not among(activity.slice, trace.xla_ops.slice).any():
-        return False  # The devices of a profile may be many: they are gone through last.
-    return not any(device.id == activity.device and device.kind == "cpu" for device in trace.info.devices)
+        return False
+    described = trace.info.device(activity.device)
+    return described is None or described.kind != "cpu"
 
 
 def _host_time(gaps: Gaps, host: HostActivity) -> list[Pieces]:

@@ -11,14 +11,9 @@ from stepscope.names.purposes import vendor_of_device
 from stepscope.trace.trace import Device, Trace
 
 
-def device_of(trace: Trace, device: int) -> Device | None:
-    """A device as the profile describes it."""
-    return next((d for d in trace.info.devices if d.id == device), None)
-
-
 def device_peaks(trace: Trace, device: int) -> DevicePeaks | None:
     """The peaks of a device; None where nothing recorded tells them."""
-    described = device_of(trace, device)
+    described = trace.info.device(device)
     return None if described is None else peaks_of(described)
 
 

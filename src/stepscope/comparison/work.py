@@ -61,7 +61,7 @@ class StepWork:
 def step_work(facts: Facts) -> StepWork:
     """The work of the used steps of all devices that are used."""
     ops = host_ops(facts.trace)
-    parts = [_device_rows(facts, k) for k, (_, account) in enumerate(facts.devices) if account in facts.working]
+    parts = [_device_rows(facts, k) for k, (each, _) in enumerate(facts.devices) if each.device not in facts.unused]
     if not facts.activities:
         start = facts.markers.start[list(facts.used)]
         starts = facts.trace.slices.start_ns[ops.slice]

@@ -18,8 +18,8 @@ def unfused_sites(facts: Facts, work: Work) -> Sites | None:
     sites = unfused_attention(work)
     if sites is None:
         return None
-    devices = facts.trace.info.devices
-    capability = next((d.compute_capability for d in devices if d.id == work.activity.device), None)
+    described = facts.trace.info.device(work.activity.device)
+    capability = None if described is None else described.compute_capability
     fits = np.array([scores is None or has_kernel(scores, capability) for scores in sites.scores], np.bool_)
     kept = sites.only(fits & ~(sites.fused_ns >= sites.now_ns))
     if kept is None or not kept.used.size:

@@ -48,7 +48,8 @@ def sent(facts: Facts, device: int, exchanges: tuple[Exchange, ...], total_ns: i
     words = [_bytes(facts, table, chosen), _members(facts, table, chosen)]
     known = ", ".join(filter(None, words))
     rate = _rate(facts, table, chosen, total_ns)
-    link = link_of([one for one in facts.trace.info.devices if one.id == device])
+    described = facts.trace.info.device(device)
+    link = None if described is None else link_of([described])
     of_link = None if rate is None or link is None else rate / link
     return Sent(f" ({known})" if known else "", _speed(rate, of_link), of_link)
 

@@ -270,21 +270,22 @@ class Cause:
 
 def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str) -> list[Finding]:
     """One finding per device and cause."""
+    told = [(category, cause, cause.but(facts)) for category, cause in causes.items()]
     return [
         doubted(facts, made, work, cause.share)
         for account in facts.working
-        for category, cause in causes.items()
-        if (work := host_work(facts, account, category, cause.but(facts), cause.least_ns)) is not None
+        for category, cause, but in told
+        if (work := host_work(facts, account, category, but, cause.least_ns)) is not None
         and cause.holds(facts, work)
         and is_seen(facts, work, cause.share)
-        and (made := _of_cause(facts, cause, work, rule))
+        and (made := _of_cause(facts, cause, but, work, rule))
     ]
 
 
-def _of_cause(facts: Facts, cause: Cause, work: HostWork, rule: str) -> Finding:
+def _of_cause(facts: Facts, cause: Cause, but: iv.Intervals, work: HostWork, rule: str) -> Finding:
     why, fix = in_words(facts, work, cause.doing), remedy(cause.fix, facts.workload)
     made = host_finding(facts, {work.cause: work}, rule=rule, title=cause.title, why=why, fix=fix)
-    return keeping(made, cause.but(facts))
+    return keeping(made, but)
 
 
 def host_finding(

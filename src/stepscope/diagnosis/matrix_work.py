@@ -11,7 +11,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster, faster, reached_ns
 from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
 from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
-from stepscope.analysis.peaks import device_of, device_peaks, takes
+from stepscope.analysis.peaks import device_peaks, takes
 from stepscope.analysis.phases import Phase, device_phases, phase_code, said_of_slices
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.roofline import Work
@@ -78,7 +78,7 @@ class MatrixWork:
 
     def takes(self, precision: str) -> bool | None:
         """Whether the matrix units take a format; None where the profile does not tell."""
-        return takes(device_of(self.facts.trace, self.work.activity.device), precision)
+        return takes(self.facts.trace.info.device(self.work.activity.device), precision)
 
     @property
     def units(self) -> str:
@@ -106,7 +106,7 @@ def _has_none(work: MatrixWork) -> bool:
 
     NVIDIA's came with compute capability 7.0.
     """
-    described = device_of(work.facts.trace, work.work.activity.device)
+    described = work.facts.trace.info.device(work.work.activity.device)
     if described is not None and described.kind != "gpu":
         return True
     if work.peaks is not None:
@@ -205,7 +205,7 @@ def _short(name: str) -> str:
 
 def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Place, ...]:
     """Where most time of these kernels is launched from; ops compiled by XLA say themselves where they come from."""
-    activity, account = next((a, account) for a, account in facts.devices if a.device == uses[0].device)
+    activity, account = facts.devices[facts.at[uses[0].device]]
     step = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
     slices, names = facts.trace.slices, {use.name for use in uses}
     codes = [code for code, text in enumerate(facts.trace.strings) if text in names]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stepscope.record import record
@@ -141,6 +142,14 @@ class Info:
     """The profile as it was recorded; a saved form keeps it."""
     steps: InferredSteps | None = None
     """Of a part of a profile without step markers; a saved form keeps them."""
+
+    def device(self, number: int) -> Device | None:
+        """A device as the profile describes it; None where it does not."""
+        return self._by_number.get(number)
+
+    @cached_property
+    def _by_number(self) -> dict[int, Device]:
+        return {device.id: device for device in reversed(self.devices)}
 
     @property
     def on_cpu(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import WAIT_COST_NS
-from stepscope.analysis.peaks import device_of, device_peaks, takes
+from stepscope.analysis.peaks import device_peaks, takes
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
@@ -26,6 +26,7 @@ from stepscope.diagnosis.remedies import (
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.sync_hints import Advice, Replacement
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I64
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
@@ -81,7 +82,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
     first = syncs[0]
     sites = wait_sites(facts)
     parts = tuple(_part(facts, sync, sites, device) for sync in syncs)
-    rest = [sync for sync in facts.syncs[_at(facts, device)] if sync not in syncs] + facts.returning_syncs
+    rest = [sync for sync in facts.syncs[facts.at[device]] if sync not in syncs] + facts.returning_syncs
     rest = [sync for sync in rest if sync.owner is Owner.PROGRAM]
     checks = [sync for sync in rest if not _lasts(facts, sync)]
     rest = [sync for sync in rest if sync not in checks]
@@ -113,10 +114,6 @@ def _lasts(facts: Facts, sync: Sync) -> bool:
     """Whether the calls take as long as a call of a driver at all. XLA's own checks of holds on a buffer return in a
     few ns and wait for no device: they are nobody's to fix, and wait no more once other waits are gone."""
     return float(facts.trace.slices.dur_ns[list(sync.slices)].mean()) >= WAIT_COST_NS
-
-
-def _at(facts: Facts, device: int | None) -> int:
-    return next(at for at, account in enumerate(facts.accounts) if account.rows.device == device)
 
 
 def _part(facts: Facts, sync: Sync, sites: I64, device: int | None) -> FixPart:
@@ -203,12 +200,18 @@ def _alternatives(facts: Facts, sync: Sync) -> tuple[str, ...]:
     return (_UNKNOWN,) if sync.op and facts.trace.info.framework in (PYTORCH, TENSORFLOW) else ()
 
 
+@shared
+def _without_bf16(facts: Facts) -> bool:
+    """Whether the matrix units of a device certainly do not take bf16."""
+    described = [facts.trace.info.device(activity.device) for activity in facts.activities]
+    return any(takes(one, "bf16") is False for one in described)
+
+
 def _advice(facts: Facts, given: str | Advice) -> str:
     """An alternative; empty where it does not fit the program."""
     if isinstance(given, str):
         return given
-    told = (takes(device_of(facts.trace, activity.device), "bf16") for activity in facts.activities)
-    if given.needs_bf16 and False in told:
+    if given.needs_bf16 and _without_bf16(facts):
         return ""
     return given.text if RemedyPart("", given.purposes, given.since).fits(facts.workload) else ""
 
