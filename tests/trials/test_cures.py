@@ -13,7 +13,7 @@ from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
 from stepscope.trials.arms import chosen, named
-from stepscope.trials.document import predicted
+from stepscope.trials.document import predicted, without_cure
 from stepscope.web.proof import proof
 
 
@@ -108,6 +108,14 @@ def test_a_finding_is_proved_by_the_cures_of_its_framework(framework: str, rule:
     one = finding(rule) | {"provable": cures is not None}
     expected = None if cures is None else f"stepscope try{cures} train.py 'a b'"
     assert proof(one, diagnosis(framework), ["train.py", "a b"]) == expected
+
+
+def test_a_finding_is_without_cure_where_none_of_its_job_answers_it_whatever_is_tried() -> None:
+    two = [finding(rule) | {"title": rule} for rule in ("hot_python", "keras_slow")]
+    assert [each["title"] for each in without_cure(diagnosis("JAX", *two), of_keras=False)] == ["keras_slow"]
+    assert [each["title"] for each in without_cure(diagnosis("TensorFlow", *two), of_keras=False)] == [
+        "hot_python", "keras_slow",
+    ]  # fmt: skip
 
 
 def test_what_only_cures_of_keras_answer_is_tried_without_names() -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stepscope._version import __version__
+from stepscope.capture.cures import fitting
 from stepscope.capture.cures.cure import Cure
 from stepscope.trials import patch, values
 from stepscope.trials.arms import Arm
@@ -48,7 +49,7 @@ def make(
         "together": None if together is None else _row(together, schedule.baseline),
         "keep": [spec for arm in helped for spec in arm.specs or (arm.name,)],
         "patch": {"diff": change.diff or None, "by_hand": change.by_hand},
-        "findings_without_cure": _without_cure(base.document["findings"], arms),
+        "findings_without_cure": without_cure(base.document, of_keras=base.of_keras),
         "ended_early": schedule.ended,
     }
 
@@ -130,9 +131,14 @@ def predicted(arm: Arm) -> dict[str, Any] | None:
     return None
 
 
-def _without_cure(findings: Sequence[dict[str, Any]], arms: Sequence[Arm]) -> list[dict[str, str]]:
-    answered = {finding["id"] for arm in arms for finding in arm.answers}
-    return [{"finding": each["id"], "title": each["title"]} for each in findings if each["id"] not in answered]
+def without_cure(document: dict[str, Any], *, of_keras: bool) -> list[dict[str, str]]:
+    """The findings of a diagnosis that no cure of its job answers, whatever was asked for."""
+    profile = document["profile"]
+    cures = fitting(profile["framework"], has_device=bool(profile["devices"]), of_keras=of_keras)
+    answered = {rule for cure in cures for rule in cure.answers}
+    return [
+        {"finding": each["id"], "title": each["title"]} for each in document["findings"] if each["rule"] not in answered
+    ]
 
 
 def _most(runs: Sequence[TrialRun], kind: str) -> int | None:
