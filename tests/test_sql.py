@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 
 from stepscope.errors import UsageError
+from stepscope.interpreter import OWN_FOLDER
 from stepscope.sql import query
 from stepscope.sql.engine import Bounds, run
 from stepscope.sql.parsed import parse
@@ -244,6 +247,21 @@ def test_the_engine_can_open_no_file_and_no_connection(tmp_path: Path):
             ask(f"SELECT * FROM read_csv('http://127.0.0.1:{server.getsockname()[1]}/x.csv')")
         with pytest.raises(TimeoutError):
             server.accept()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="where a process stands is read from /proc")
+def test_the_process_of_a_query_stands_in_no_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    stood = []
+
+    class Looked(subprocess.Popen):
+        def __init__(self, *words, **options):
+            super().__init__(*words, **options)
+            stood.append(os.readlink(f"/proc/{self.pid}/cwd"))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "Popen", Looked)
+    assert ask("SELECT COUNT(*) AS n FROM t")["n"].to_list() == [100_000]
+    assert stood == [OWN_FOLDER]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits of a process there")

@@ -80,6 +80,14 @@ def test_a_module_that_runs_as_the_program_leaves_its_folder_on_the_path(tmp_pat
     assert str(tmp_path) in ran(["-c", code], ROOT).stdout.splitlines()
 
 
+def test_python_m_finds_no_dependency_where_one_stands(tmp_path: Path) -> None:
+    for name in set(metadata.packages_distributions()) - {"stepscope"}:
+        (tmp_path / f"{name}.py").write_text(LIVES.format(mark=str(tmp_path / "ran")))
+    done = ran(["-m", "stepscope", "diagnose", str(ROOT / "examples" / "ranks" / "rank0.json.gz")], tmp_path)
+    assert not (tmp_path / "ran").exists()
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     "command",
     [

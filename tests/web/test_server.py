@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from urllib.request import urlopen
@@ -94,6 +95,8 @@ def test_clients_that_wait_lose_their_place(
     server.asks_s = server.answers_s = 0.2
     with connect(server) as client:
         client.sendall(b"GET /" if path is None else request(server, path))
+        while server._places._value == SERVER_CLIENTS:  # It has no place yet.
+            time.sleep(0.001)
         settled(server)
         assert urlopen(f"{server.url}app.css").status == 200
     assert capfd.readouterr() == ("", "")
