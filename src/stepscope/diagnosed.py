@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from stepscope.web.assemble import ShownRun
 
 
-class Diagnosed:
+class Diagnosed(ABC):
     """What can be asked of a profile and of a job alike.
 
     What can be done beside a diagnosis is imported by the method that does it.
@@ -31,36 +32,36 @@ class Diagnosed:
     bandwidth: float | None = None
     """Bytes per second between devices in one direction, for that estimate; likewise."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def diagnosis(self) -> Diagnosis:
         """Everything that is said of it."""
-        raise NotImplementedError
-
-    @cached_property
-    def side(self) -> Side:
-        """This as one of two that are compared."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
+    def side(self) -> Side:
+        """This as one of two that are compared."""
+
+    @property
+    @abstractmethod
     def whole(self) -> bool:
         """Whether everything of it could be read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document(self) -> dict[str, Any]:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
-        raise NotImplementedError
 
     def brief(self) -> dict[str, Any]:
         """What short texts show: the document, or one without tables that take time to work out."""
         return self.document()
 
+    @abstractmethod
     def run(self) -> ShownRun:
         """What pages show of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _named(self) -> str:
         """What it is, for a line of its own."""
-        raise NotImplementedError
 
     @property
     def findings(self) -> Findings:

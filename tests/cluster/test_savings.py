@@ -141,14 +141,14 @@ def test_what_one_rank_leaves_open_is_told_from_all_in_the_same_place(tmp_path: 
     """Where its time passes is told behind it, and stays."""
     facts = facts_of(simulate(2, in_turn, clocks=clocks(1, 2)), tmp_path)
     behind = " Their time by place: here 100 %."
-    ranks = [
-        replace(one, findings=tuple(replace(each, why=each.why + behind) for each in one.findings))
-        for one in facts.partials
-    ]
+    ranks = [replace(one, findings=tuple(each.saying(behind) for each in one.findings)) for one in facts.partials]
     own = next(each for each in ranks[0].findings if each.rule == "exposed_collective")
     why = told(combine(ranks), "exposed_collective").why
-    assert own.alone.strip() in own.why
-    assert own.alone.strip() not in why
+    assert own.around is not None
+    before, after = own.around
+    alone = own.why.removeprefix(before).removesuffix(after)
+    assert alone.strip()
+    assert alone.strip() not in why
     assert re.search(r"On average over ranks .* transfer\. Their time by place: here", why)
 
 

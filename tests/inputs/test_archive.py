@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from stepscope.errors import InputError
 from stepscope.formats.find import find
 from stepscope.inputs import archive, inflate
-from stepscope.inputs.source import Source, fill
+from stepscope.inputs.source import Source
+from tests.kit.sources import read_all
 
 TEXT = random.Random(5).randbytes(3000) + b"".join(b'{"ph":"X","ts":%d},\n' % number for number in range(20_000))
 Files = dict[str, bytes]
@@ -52,20 +53,6 @@ def write(folder: Path, data: bytes) -> Path:
     return path
 
 
-def read_all(source: Source) -> tuple[bytes, inflate.Fault | None]:
-    buffer = bytearray(4 * len(TEXT))
-    with source.stream() as stream:
-        got = fill(stream, memoryview(buffer))
-        assert stream.readinto(memoryview(buffer)[got:]) == 0
-        return bytes(buffer[:got]), stream.fault
-
-
-@pytest.fixture(params=["isal", "zlib"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "zlib":
-        monkeypatch.setattr(inflate, "igzip", None)
-
-
 FORMS: dict[str, Callable[[bytes], bytes]] = {
     "stored": lambda text: zipped({"a.json": text}, zipfile.ZIP_STORED),
     "deflated": lambda text: zipped({"a.json": text}),
@@ -80,7 +67,7 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_one_file_of_an_archive_is_read_whatever_its_name(tmp_path: Path, engine: None, form: str) -> None:
+def test_the_one_file_of_an_archive_is_read_whatever_its_name(tmp_path: Path, engine: str, form: str) -> None:
     source = Source(write(tmp_path, FORMS[form](TEXT)))
     assert source.container == "zip"
     assert source.path == tmp_path / "trace.zip" / ("run/a.json" if "hidden" in form else "a.json")
@@ -142,7 +129,7 @@ def test_several_files_must_be_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["stored", "deflated", "streamed", "gzip deflated"])
-def test_an_archive_cut_anywhere_gives_what_precedes_the_cut(tmp_path: Path, engine: None, form: str) -> None:
+def test_an_archive_cut_anywhere_gives_what_precedes_the_cut(tmp_path: Path, engine: str, form: str) -> None:
     text = TEXT[:6000]
     whole = FORMS[form](text)
     last = b""
@@ -164,7 +151,7 @@ def test_a_cut_archive_lists_the_files_before_the_cut(tmp_path: Path) -> None:
     assert not archive.read(write(tmp_path, whole)).cut
 
 
-def test_corrupt_data_gives_what_precedes_the_fault(tmp_path: Path, engine: None) -> None:
+def test_corrupt_data_gives_what_precedes_the_fault(tmp_path: Path, engine: str) -> None:
     packed = bytearray(zipped({"a": TEXT}))
     packed[5000:5040] = bytes(byte ^ 0x5A for byte in packed[5000:5040])
     data, fault = read_all(Source(write(tmp_path, bytes(packed))))
@@ -184,7 +171,7 @@ def test_a_wrong_checksum_loses_nothing_but_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["deflated", "gzip stored", "gzip deflated"])
 def test_a_bomb_is_refused_before_it_is_read(
-    tmp_path: Path, engine: None, form: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inflate, "BOMB_BYTES", 1 << 20)
     source = Source(write(tmp_path, FORMS[form](bytes(16 << 20))))
@@ -193,7 +180,7 @@ def test_a_bomb_is_refused_before_it_is_read(
 
 
 def test_a_bomb_below_gzip_that_yields_nothing_is_refused(
-    tmp_path: Path, engine: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Zero bytes behind gzip data are padding: without a count of its own that level would be read for ever."""
     monkeypatch.setattr(inflate, "BOMB_BYTES", 1 << 20)

@@ -12,7 +12,8 @@ import pytest
 
 from stepscope.errors import InputError
 from stepscope.inputs import inflate
-from stepscope.inputs.source import Source, fill
+from stepscope.inputs.source import Source
+from tests.kit.sources import read_all
 
 TEXT = random.Random(5).randbytes(3000) + b"".join(b'{"ph":"X","ts":%d},\n' % number for number in range(60_000))
 
@@ -21,23 +22,6 @@ def write(folder: Path, data: bytes, name: str = "trace") -> Source:
     path = folder / name
     path.write_bytes(data)
     return Source(path)
-
-
-def read_all(source: Source) -> tuple[bytes, inflate.Fault | None]:
-    buffer = bytearray(4 * len(TEXT))
-    with source.stream() as stream:
-        got = fill(stream, memoryview(buffer))
-        assert stream.readinto(memoryview(buffer)[got:]) == 0
-        return bytes(buffer[:got]), stream.fault
-
-
-@pytest.fixture(params=["isal", "zlib"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "zlib":
-        monkeypatch.setattr(inflate, "igzip", None)
-    elif inflate.igzip is None:
-        pytest.skip("isal is not installed")
-    return str(request.param)
 
 
 def test_the_container_is_told_by_content_not_by_name(tmp_path: Path) -> None:

@@ -78,8 +78,8 @@ def _over_ranks(facts: JobFacts, group: list[Finding], worst: Finding) -> Findin
         # What has no saving on any rank has none in the job.
         saving = None if own is None else min(max(one.saving_ns_per_step or 0 for one in group), cost)
         told = _divided(facts, share)
-        why = finding.why.replace(finding.alone, told) if finding.alone else finding.why + told
-        finding = replace(finding, why=why, alone="")
+        why = told.join(finding.around) if finding.around else finding.why + told
+        finding = replace(finding, why=why, around=None)
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if count > 1 else ""
     few = f"{count} of {all_} ranks" if count > 1 else f"rank {worst.rank}"
     finding = replace(

@@ -21,8 +21,8 @@ def completed(replayed: Predictor | str, finding: Finding) -> Finding:
     """
     needed = _needed(replayed, finding) if isinstance(replayed, Predictor) else []
     if needed and finding.change is not None:
-        change, why = _together(finding.change, needed), f"{finding.why} {_CHAIN}"
-        return replace(finding, change=change, fix_set=(*finding.fix_set, *needed), why=why)
+        change = _together(finding.change, needed)
+        return replace(finding, change=change, fix_set=(*finding.fix_set, *needed)).saying(f" {_CHAIN}")
     return replace(finding, fix_set=()) if len(finding.fix_set) == 1 else finding
 
 
@@ -31,7 +31,7 @@ def together(finding: Finding) -> Finding:
     alone = sum(part.saving_alone_ns_per_step or 0 for part in finding.fix_set)
     if len(finding.fix_set) < 2 or alone >= CHAINED_SHARE * (finding.saving_ns_per_step or 0):
         return finding
-    return replace(finding, why=f"{finding.why} Fix them together: removing one alone moves the wait to the next.")
+    return finding.saying(" Fix them together: removing one alone moves the wait to the next.")
 
 
 def _needed(replayed: Predictor, finding: Finding) -> list[FixPart]:

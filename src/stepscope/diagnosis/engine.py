@@ -112,7 +112,7 @@ def _over_devices(facts: Facts, group: list[Finding], worst: Finding, *, simulat
     saving = max(max(windows.values()) - left, 0)
     changes = [finding.change for finding in group if finding.change is not None]
     change = reduce(or_, changes) if changes else None
-    told = replace(worst, saving_ns_per_step=saving, change=change, why=worst.why + also)
+    told = replace(worst, saving_ns_per_step=saving, change=change).saying(also)
     short = worst.saving_ns_per_step - saving
     if not simulated and min(short, _unexplained(facts, holds)) >= max(least_told(facts.median_step_ns), saving):
         return replace(told, saving_ns_per_step=None, change=None, not_determined=_OTHERS_IDLE.replace("\n", " "))
@@ -146,11 +146,8 @@ def _qualified(facts: Facts, finding: Finding) -> Finding:
         )
     recorded = capture_slows_host(facts)
     if DECLARED[finding.rule].host_bound and recorded is not None:
-        finding = replace(
-            finding,
-            confidence="low" if finding.confidence == "low" else "medium",
-            why=f"{finding.why} Part of this is the capture's own: recording {recorded} slows the host.",
-        )
+        finding = replace(finding, confidence="low" if finding.confidence == "low" else "medium")
+        finding = finding.saying(f" Part of this is the capture's own: recording {recorded} slows the host.")
     # What the device did meanwhile is not known where nothing of it was recorded.
     unsure = facts.markers.source == "whole profile" or not facts.activities
     return replace(finding, confidence="medium") if unsure and finding.confidence == "high" else finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from stepscope.analysis.loading import Loading
@@ -111,8 +111,9 @@ class Finding:
     """What costs nothing yet and may do so once this is fixed; the engine moves what does into the fix set."""
     loading: Loading | None = field(default=None, compare=False)
     """Of a loader: what making its batches takes. The engine bounds the saving by what workers can do."""
-    alone: str = field(default="", compare=False)
-    """The part of ``why`` that holds of one rank's profile alone: read together, the ranks tell what it leaves open."""
+    around: tuple[str, str] | None = field(default=None, compare=False)
+    """What of ``why`` stands before and behind what holds of one rank's profile alone, if anything does: read together,
+    the ranks tell what that leaves open."""
     id: str = ""
     provable: bool = False
     """Whether ``stepscope try`` can put a cure of it into the job and measure what it saves."""
@@ -120,6 +121,11 @@ class Finding:
     """Of a job: the rank it is told of, that where it costs most; None where it is the whole job's."""
     ranks: int = 1
     """How many ranks have it."""
+
+    def saying(self, more: str) -> Finding:
+        """The finding with more behind its ``why``."""
+        around = None if self.around is None else (self.around[0], self.around[1] + more)
+        return replace(self, why=self.why + more, around=around)
 
 
 @record

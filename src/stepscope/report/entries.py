@@ -13,7 +13,7 @@ from stepscope.diagnosis.finding import Finding, FixPart
 if TYPE_CHECKING:
     from stepscope.document import findings as entry
 
-_INTERNAL = ("change", "next_waits", "loading", "alone", "ranks")
+_INTERNAL = ("change", "next_waits", "loading", "around", "ranks")
 
 
 def finding_entry(finding: Finding, of_rank: int | None = None) -> dict[str, Any]:

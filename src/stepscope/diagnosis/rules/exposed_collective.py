@@ -218,7 +218,7 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         hidden, untold = (), dict.fromkeys(talk.exchanges, _SHARED)
     if BUFFERS in chosen or not hidden:
         change = replace(change, floor_ns=0, beside_ns={})
-    alone = _alone(facts, talk)
+    alone, around = _alone(facts, talk), (_why(facts, activity, talk), shares(facts, places, "Their time"))
     return Finding(
         rule=RULE.id,
         device=activity.device,
@@ -230,8 +230,8 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         not_determined=None if hidden else untold[talk.exchanges[0]],
         basis="modelled",
         confidence="low" if talk.waits and not talk.small else "medium",
-        why=_why(facts, activity, talk) + alone + shares(facts, places, "Their time"),
-        alone=alone,
+        why=alone.join(around),
+        around=around if alone else None,
         fix=paragraphs("\n".join(dict.fromkeys(map(partial(remedy, workload=facts.workload), chosen)))),
         where=placed(facts, places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),

@@ -26,19 +26,18 @@ or the host was feeding it.""",
     makes_late="input",
 )
 
-_CAUSES = {
+_SENDING = {
     Category.TRANSFER: Cause(
         title="Sending data holds up the device", doing="the host sends it data", fix=TRANSFERS, share=None
-    ),
-    Category.INFEED: Cause(title="Infeed data come late", doing="its next batch is fed in", fix=INFEED, share=None),
+    )
+}
+_FEEDING = {
+    Category.INFEED: Cause(title="Infeed data come late", doing="its next batch is fed in", fix=INFEED, share=None)
 }
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    sending = _CAUSES[Category.TRANSFER].title
-    found = cause_findings(facts, _CAUSES, rule=RULE.id)
-    found = [replace(one, why=one.why + sent(facts)) if one.title == sending else one for one in found]
+    sending, feeding = (cause_findings(facts, causes, rule=RULE.id) for causes in (_SENDING, _FEEDING))
     # What the device itself waits for is no time of a host thread that a replay could leave out.
-    infeed = _CAUSES[Category.INFEED].title
-    return [replace(one, change=None) if one.title == infeed else one for one in found]
+    return [one.saying(sent(facts)) for one in sending] + [replace(one, change=None) for one in feeding]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,7 @@ Identifier = int | str | None
 Lane = tuple[Identifier, Identifier]
 
 
-class Conversion:
+class Conversion(ABC):
     """One file's events on their way into the tables (row numbers are event numbers throughout).
 
     A dialect says what its events are: ``kinds``, ``tracks``, ``info``, and the tables that only it has.
@@ -69,17 +70,17 @@ class Conversion:
         """Which events become what."""
         return self.sorting.fate
 
+    @abstractmethod
     def kinds_of_events(self) -> t.U8:
         """The kind of every event, were it a slice."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tracks(self) -> t.I32:
         """Make the tracks; returns lane -> track."""
-        raise NotImplementedError
 
+    @abstractmethod
     def info(self) -> Info:
         """What the file says of the run."""
-        raise NotImplementedError
 
     def tables(self) -> t.I64:
         """Make the tables beside slices, points and flows; returns the correlation ids that launch arrows repeat."""

@@ -1,0 +1,18 @@
+"""Reading a source as readers of profiles do."""
+
+from __future__ import annotations
+
+from stepscope.inputs import inflate
+from stepscope.inputs.source import Source, fill
+
+_ROOM = 8 << 20
+"""More than tests read."""
+
+
+def read_all(source: Source) -> tuple[bytes, inflate.Fault | None]:
+    """All that a source holds, and what was wrong with it."""
+    buffer = bytearray(_ROOM)
+    with source.stream() as stream:
+        got = fill(stream, memoryview(buffer))
+        assert stream.readinto(memoryview(buffer)[got:]) == 0
+        return bytes(buffer[:got]), stream.fault
