@@ -26,15 +26,14 @@ from stepscope.report.program_memory import program_memory
 
 if TYPE_CHECKING:
     from stepscope.document import kernels, programs, waits
+    from stepscope.document.report import Analyses
 
 KERNELS_SHOWN = 50
 
 
-def analyses(facts: Facts) -> dict[str, Any]:
+def analyses(facts: Facts) -> Analyses:
     """All but those of what devices exchange."""
-    made: dict[str, Any] = {
-        "memory": memory(facts),
-    }
+    made: Analyses = {"memory": memory(facts)}
     if (of_programs := program_memory(facts)) is not None:
         made["program_memory"] = of_programs
     if facts.activities:
@@ -74,9 +73,9 @@ def analyses(facts: Facts) -> dict[str, Any]:
     return made | _beside(facts)
 
 
-def _beside(facts: Facts) -> dict[str, Any]:
+def _beside(facts: Facts) -> Analyses:
     """What files beside the profile add to it."""
-    made: dict[str, Any] = {}
+    made: Analyses = {}
     if facts.lazy_metrics is not None:
         made["lazy_metrics"] = _lazy_metrics(facts.lazy_metrics)
     if facts.logged_ops:
@@ -84,15 +83,16 @@ def _beside(facts: Facts) -> dict[str, Any]:
     return made
 
 
-def _served_and_counted(facts: Facts) -> dict[str, Any]:
+def _served_and_counted(facts: Facts) -> Analyses:
     """What few profiles have: iterations of a server, counters of devices, exchanges over the network."""
-    ran = serving(facts)
-    made = {
-        "counters": [plain(use) for use in counters(facts)],
-        "network": [plain(use) for use in network(facts)],
-        "serving": None if ran is None else served.entry(ran),
-    }
-    return {name: entry for name, entry in made.items() if entry}
+    made: Analyses = {}
+    if counted := counters(facts):
+        made["counters"] = [plain(use) for use in counted]
+    if exchanged := network(facts):
+        made["network"] = [plain(use) for use in exchanged]
+    if (ran := serving(facts)) is not None:
+        made["serving"] = served.entry(ran)
+    return made
 
 
 def _overlap(facts: Facts, found: Overlap) -> waits.OverlapEntry:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.annotations import Annotations, AnnotationUse, UsedStepTimes
 from stepscope.analysis.facts import Facts
 from stepscope.report.limits import ANNOTATIONS_LISTED
 
+if TYPE_CHECKING:
+    from stepscope.document import ops as told
 
-def entry(facts: Facts, found: Annotations) -> dict[str, Any]:
+
+def entry(facts: Facts, found: Annotations) -> told.AnnotationsEntry:
     """The annotations of the used steps: sums, and what one step and device has of them on average."""
 
-    def times(of: UsedStepTimes) -> dict[str, Any]:
-        return dataclasses.asdict(of) | {"per_step": _per_step(facts, of, found.devices)}
+    def times(of: UsedStepTimes) -> told.AnnotationTimes:
+        per_step = _per_step(facts, of, found.devices)
+        return {"host_ns": of.host_ns, "device_ns": of.device_ns, "idle_ns": of.idle_ns, "per_step": per_step}
 
-    def use(one: AnnotationUse) -> dict[str, Any]:
-        counts = {"name": one.name, "count": one.count, "per_step": one.count / len(facts.used)}
-        return counts | {"whole": times(one.whole), "own": times(one.own)}
+    def use(one: AnnotationUse) -> told.Annotation:
+        per_step, whole, own = one.count / len(facts.used), times(one.whole), times(one.own)
+        return {"name": one.name, "count": one.count, "per_step": per_step, "whole": whole, "own": own}
 
     return {
         "steps": len(facts.used),
@@ -29,7 +32,7 @@ def entry(facts: Facts, found: Annotations) -> dict[str, Any]:
     }
 
 
-def _per_step(facts: Facts, of: UsedStepTimes, devices: int) -> dict[str, int | None]:
+def _per_step(facts: Facts, of: UsedStepTimes, devices: int) -> told.AnnotationMeans:
     def mean(ns: int | None) -> int | None:
         return None if ns is None else facts.per_step(ns // max(devices, 1))
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.facts import Facts
 from stepscope.whatif.critical import critical_path, grouped, saving_ns
+
+if TYPE_CHECKING:
+    from stepscope.document import waits as told
 
 SHOWN = 12
 """Elements listed: each is replayed without."""
 
 
-def entry(facts: Facts) -> dict[str, Any]:
+def entry(facts: Facts) -> told.CriticalPathEntry:
     """The document's part."""
     path = critical_path(facts)
     if isinstance(path, str):

@@ -6,7 +6,6 @@ theirs.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from stepscope._version import __version__
@@ -129,14 +128,11 @@ def _rows(of: Timed) -> list[told.AccountingRow]:
     ]
 
 
-def _summary(told: Summary, diagnosis: Diagnosis) -> dict[str, Any]:
-    return {
-        "verdict": diagnosis.verdict,
-        "bottleneck": diagnosis.bottleneck,
-        **dataclasses.asdict(told),
-        "parts_ns_per_step": named(told.parts_ns_per_step),
-        "parts_share": named(told.parts_share),
-    }
+def _summary(of: Summary, diagnosis: Diagnosis) -> told.SummaryEntry:
+    made: told.SummaryEntry = plain(of)
+    made["verdict"], made["bottleneck"] = diagnosis.verdict, diagnosis.bottleneck
+    made["parts_ns_per_step"], made["parts_share"] = named(of.parts_ns_per_step), named(of.parts_share)
+    return made
 
 
 def _breakdown(one: Breakdown) -> told.BreakdownEntry:

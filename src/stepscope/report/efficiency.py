@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.kernels import LaunchShape
 from stepscope.analysis.roofline import Roof, kernel_roofs, op_roofs, utilisation
+from stepscope.report.entries import word
+
+if TYPE_CHECKING:
+    from stepscope.document import kernels as entry
 
 ROWS = 50
 """Kernels and ops that a report lists."""
 
 
-def _listed(values: dict[str, Any]) -> dict[str, Any]:
-    """With tuples as the lists they are in JSON."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-
-def kernels(facts: Facts) -> list[dict[str, Any]]:
+def kernels(facts: Facts) -> list[entry.KernelEntry]:
     """``analyses.kernels``: those that take longest."""
     total = facts.kernels.total_ns
     return [
@@ -28,7 +27,7 @@ def kernels(facts: Facts) -> list[dict[str, Any]]:
             "family": str(use.traits.family),
             "precision": use.precision,
             "precision_reason": use.precision_reason,
-            "tensor_core": str(use.traits.tensor_core),
+            "tensor_core": word(use.traits.tensor_core),
             "tensor_core_reason": use.traits.tensor_core_reason,
             "tensor_core_eligible": use.traits.eligible,
             "count": use.count,
@@ -37,33 +36,43 @@ def kernels(facts: Facts) -> list[dict[str, Any]]:
             "min_ns": use.min_ns,
             "max_ns": use.max_ns,
             "share": use.total_ns / total if total else 0.0,
-            "launch": _listed(dataclasses.asdict(use.shape)) | {"blocks": use.shape.blocks},
+            "launch": _launch(use.shape),
         }
         for use in facts.kernels.uses[:ROWS]
     ]
 
 
-def roofline(facts: Facts) -> dict[str, Any]:
+def _launch(shape: LaunchShape) -> entry.KernelLaunch:
+    return {
+        "grid": None if shape.grid is None else list(shape.grid),
+        "block": None if shape.block is None else list(shape.block),
+        "registers": shape.registers,
+        "shared_memory": shape.shared_memory,
+        "occupancy_pct": shape.occupancy_pct,
+        "blocks": shape.blocks,
+    }
+
+
+def roofline(facts: Facts) -> entry.Roofline:
     """``analyses.roofline``: ops and kernels whose cost is known, longest first."""
     ops = sorted((roof for work in facts.work for roof in op_roofs(work)), key=lambda one: -one.roof.ns)
     alone = sorted((roof for work in facts.work for roof in kernel_roofs(work)), key=lambda one: -one.roof.ns)
     return {
         "ops": [
             {
-                "device": op.device,
+                **_roof(op.roof, op.device),
                 "op": op.name,
                 "dims": "".join(op.dims.split()) if op.dims else None,
-                "kind": str(op.kind),
+                "kind": word(op.kind),
                 "kernel": op.kernel,
-                **_roof(op.roof),
             }
             for op in ops[:ROWS]
         ],
-        "kernels": [{"device": kernel.device, "kernel": kernel.name, **_roof(kernel.roof)} for kernel in alone[:ROWS]],
+        "kernels": [{**_roof(kernel.roof, kernel.device), "kernel": kernel.name} for kernel in alone[:ROWS]],
     }
 
 
-def mfu(facts: Facts) -> list[dict[str, Any]]:
+def mfu(facts: Facts) -> list[entry.UtilisationEntry]:
     """``analyses.mfu``: a row per device that ran kernels."""
     found = [utilisation(work) for work in facts.work]
     return [
@@ -79,8 +88,9 @@ def mfu(facts: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def _roof(roof: Roof) -> dict[str, Any]:
+def _roof(roof: Roof, device: int | None) -> entry.RoofEntry:
     return {
+        "device": device,
         "count": roof.count,
         "total_ns": roof.ns,
         "flops": roof.flops,

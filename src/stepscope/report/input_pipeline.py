@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.input_stages import InputStages
 from stepscope.analysis.iterators import PipelineIterators
 from stepscope.analysis.summary import feeds_devices
+from stepscope.report.entries import plain, word
+
+if TYPE_CHECKING:
+    from stepscope.document import input as told
 
 
-def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
+def entry(facts: Facts, found: InputStages) -> told.InputPipeline:
     """The pipeline per used step."""
     producers = found.producers
     return {
@@ -19,8 +22,8 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
         "taken_on": found.taken_on,
         "stages": [
             {
-                "name": stage.name,
-                "side": stage.side,
+                "name": word(stage.name),
+                "side": word(stage.side),
                 "ns_per_step": facts.per_step(stage.ns),
                 "overlap_share": None if stage.overlapped_ns is None else stage.overlapped_ns / stage.ns,
             }
@@ -35,12 +38,12 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
             "feeds_devices": feeds_devices(facts),
             "devices": len(facts.working),
         },
-        "queues": [dataclasses.asdict(queue) for queue in found.queues],
+        "queues": [plain(queue) for queue in found.queues],
         "iterators": None if found.iterators is None else _iterators(facts, found.iterators),
     }
 
 
-def _iterators(facts: Facts, found: PipelineIterators) -> dict[str, Any]:
+def _iterators(facts: Facts, found: PipelineIterators) -> told.IteratorsEntry:
     return {
         "wait_ns_per_step": facts.per_step(found.wait_ns),
         "cpu_budget": found.cpu_budget,

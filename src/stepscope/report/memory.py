@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.memory import BlocksPlace, Growth, MemoryCourse, MemoryUse, Peak
+from stepscope.analysis.memory import BlocksPlace, Growth, Held, MemoryCourse, MemoryUse, Peak
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.report.entries import plain, where_entry, word
 from stepscope.trace.tables import I32, I64, NULL
+
+if TYPE_CHECKING:
+    from stepscope.document import memory as entry
 
 RECORD: Remedies = {
     PYTORCH: "`profile_memory=True` records memory; with `with_stack=True` also the lines that allocate it.",
@@ -22,7 +26,7 @@ RECORD: Remedies = {
 """What would have recorded memory."""
 
 
-def memory(facts: Facts) -> dict[str, Any]:
+def memory(facts: Facts) -> entry.MemoryEntry:
     """``analyses.memory``."""
     calls = facts.allocator_calls
     return {
@@ -43,7 +47,7 @@ def _total(facts: Facts, slices: I32) -> int:
     return int(facts.trace.slices.dur_ns[slices].sum())
 
 
-def _pool(use: MemoryUse) -> dict[str, Any]:
+def _pool(use: MemoryUse) -> entry.MemoryPool:
     return {
         "device": use.pool.device,
         "on_host": use.pool.on_host,
@@ -54,36 +58,46 @@ def _pool(use: MemoryUse) -> dict[str, Any]:
         "peak": _peak(use.peak),
         "reserved_bytes": use.reserved_bytes,
         "timeline": _course(use.course),
-        "fragmentation": None if use.fragmentation is None else dataclasses.asdict(use.fragmentation),
+        "fragmentation": None if use.fragmentation is None else plain(use.fragmentation),
         "growth": None if use.growth is None else _growth(use.growth),
-        "headroom": None if use.headroom is None else dataclasses.asdict(use.headroom),
+        "headroom": None if use.headroom is None else plain(use.headroom),
     }
 
 
-def _peak(peak: Peak) -> dict[str, Any]:
+def _peak(peak: Peak) -> entry.MemoryPeak:
     return {
         "time_ns": peak.time_ns,
         "step": peak.step,
         "allocated_bytes": peak.allocated,
         "reserved_bytes": peak.reserved,
-        "by_category": {str(held): size for held, size in peak.held.items()} or None,
+        "by_category": _by_category(peak.held),
         "fragmentation": peak.fragmentation,
         "places": [_place(place) for place in peak.places],
     }
 
 
-def _place(place: BlocksPlace) -> dict[str, Any]:
-    where = dataclasses.asdict(place.where) if place.where else None
-    told = {"category": str(place.held), "blocks": place.blocks, "bytes": place.bytes, "where": where}
-    return told | dataclasses.asdict(place.tensor)
+def _place(place: BlocksPlace) -> entry.MemoryPlace:
+    return {
+        "category": word(place.held),
+        "blocks": place.blocks,
+        "bytes": place.bytes,
+        "where": where_entry(place.where),
+        "dtype": place.tensor.dtype,
+        "shape": place.tensor.shape,
+        "region": place.tensor.region,
+    }
 
 
-def _course(course: MemoryCourse) -> dict[str, Any]:
+def _by_category(held: Mapping[Held, object]) -> Any:
+    return {str(kind): value for kind, value in held.items()} or None
+
+
+def _course(course: MemoryCourse) -> entry.MemoryTimeline:
     return {
         "time_ns": course.time_ns.tolist(),
         "allocated_bytes": course.allocated.tolist(),
         "reserved_bytes": _with_nulls(course.reserved),
-        "by_category": {str(held): sizes.tolist() for held, sizes in course.held.items()} or None,
+        "by_category": _by_category({held: sizes.tolist() for held, sizes in course.held.items()}),
     }
 
 
@@ -94,7 +108,7 @@ def _with_nulls(values: I64) -> list[int | None] | None:
     return [None if value == NULL else value for value in values.tolist()]
 
 
-def _growth(growth: Growth) -> dict[str, Any]:
+def _growth(growth: Growth) -> entry.MemoryGrowth:
     return {
         "per_step_bytes": list(growth.per_step),
         "steps": list(growth.steps),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.op_lines import by_line
 from stepscope.analysis.ops import OpTable, OpUse
+from stepscope.report.entries import plain
+
+if TYPE_CHECKING:
+    from stepscope.document import ops as entry
 
 ROWS = 50
 """Ops, places and layers that a report lists."""
 
 
-def ops(table: OpTable) -> dict[str, Any]:
+def ops(table: OpTable) -> entry.OpsEntry:
     """``analyses.ops``."""
     places = by_line(table.by_place, table.launch_cost_ns)
     return {
@@ -27,13 +30,13 @@ def ops(table: OpTable) -> dict[str, Any]:
     }
 
 
-def _use(use: OpUse) -> dict[str, Any]:
-    made = {field.name: getattr(use, field.name) for field in dataclasses.fields(use)}
-    where = None if use.where is None else dataclasses.asdict(use.where)
-    return made | {"mean_ns": round(use.mean_ns), "where": where}
+def _use(use: OpUse) -> entry.OpUseEntry:
+    made: entry.OpUseEntry = plain(use)
+    made["mean_ns"] = round(use.mean_ns)
+    return made
 
 
-def layers(facts: Facts) -> list[dict[str, Any]]:
+def layers(facts: Facts) -> list[entry.LayersEntry]:
     """``analyses.layers``."""
     return [
         {

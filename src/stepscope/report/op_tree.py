@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.hlo.text import neighbourhood, text_of
-from stepscope.analysis.hlo.tree import Node, ProgramTree, Total, is_outside, is_rematerialised, program_trees
+from stepscope.analysis.hlo.tree import Node, ProgramTree, is_outside, is_rematerialised, program_trees
 from stepscope.analysis.roofline import OpRoof
+
+if TYPE_CHECKING:
+    from stepscope.document import programs as entry
 
 PROGRAMS = 20
 """Programs that a report lists."""
@@ -18,20 +21,25 @@ DRAWN = 40
 """Ops of a program, by time, whose text and neighbourhood a report holds."""
 
 
-def op_tree(facts: Facts) -> list[dict[str, Any]]:
+def op_tree(facts: Facts) -> list[entry.ProgramEntry]:
     """The programs that take longest."""
     trees = program_trees(facts.trace, facts.work) if facts.programs else []
     return [_program(tree) for tree in sorted(trees, key=lambda tree: -tree.total.ns)[:PROGRAMS]]
 
 
-def _program(tree: ProgramTree) -> dict[str, Any]:
+def _program(tree: ProgramTree) -> entry.ProgramEntry:
     ops = sorted((node.op for node in tree.nodes if node.op is not None), key=lambda op: -op.roof.ns)[:DRAWN]
     drawn = {id(op) for op in ops}
     return {
         "device": tree.device,
         "module": tree.module,
         "program": None if tree.program is None else str(tree.program),
-        **_total(tree.total),
+        "total_ns": tree.total.ns,
+        "count": tree.total.count,
+        "flops": tree.total.flops,
+        "bytes": tree.total.bytes,
+        "flops_per_s": tree.total.flops_per_s,
+        "bytes_per_s": tree.total.bytes_per_s,
         "utilisation": tree.utilisation,
         "rematerialised_ns": tree.rematerialised_ns,
         "outside_compilation_ns": tree.outside_ns,
@@ -42,24 +50,22 @@ def _program(tree: ProgramTree) -> dict[str, Any]:
     }
 
 
-def _total(total: Total) -> dict[str, Any]:
+def _node(node: Node, drawn: set[int]) -> entry.ProgramNode:
+    op, total = node.op, node.total
     return {
+        "name": node.name,
+        "depth": node.depth,
         "total_ns": total.ns,
         "count": total.count,
         "flops": total.flops,
         "bytes": total.bytes,
         "flops_per_s": total.flops_per_s,
         "bytes_per_s": total.bytes_per_s,
+        "op": None if op is None else _op(op, node.category, drawn=id(op) in drawn),
     }
 
 
-def _node(node: Node, drawn: set[int]) -> dict[str, Any]:
-    op = node.op
-    return {"name": node.name, "depth": node.depth, **_total(node.total),
-            "op": None if op is None else _op(op, node.category, drawn=id(op) in drawn)}  # fmt: skip
-
-
-def _op(op: OpRoof, category: Category, *, drawn: bool) -> dict[str, Any]:
+def _op(op: OpRoof, category: Category, *, drawn: bool) -> entry.ProgramOp:
     place, computes = op.place, category is Category.COMPUTE
     assert place is not None
     return {
@@ -79,7 +85,7 @@ def _op(op: OpRoof, category: Category, *, drawn: bool) -> dict[str, Any]:
     }
 
 
-def _graph(op: OpRoof) -> dict[str, Any]:
+def _graph(op: OpRoof) -> entry.ProgramGraph:
     place = op.place
     assert place is not None
     around = neighbourhood(place.program, place.one.row)

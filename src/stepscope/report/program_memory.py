@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.remedies import INFERS, JAX, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.hlo.buffers import Buffer, SpaceUse, Use, read_buffers
+from stepscope.report.entries import word
 from stepscope.report.limits import KEPT_BESIDE, PROGRAM_BUFFER_BYTES
 from stepscope.trace.tables import NULL
+
+if TYPE_CHECKING:
+    from stepscope.document import memory as entry
 
 PROGRAMS, BUFFERS = 20, 25
 """Programs in the report, and buffers of each: those that need most."""
@@ -57,7 +61,7 @@ _PADDED = 4
 """A buffer is padded much where at least one byte of so many is padding."""
 
 
-def program_memory(facts: Facts) -> dict[str, Any] | None:
+def program_memory(facts: Facts) -> entry.ProgramMemory | None:
     """``analyses.program_memory``; None where no program of XLA was recorded."""
     trace = facts.trace
     if not len(trace.programs) and not len(trace.xla_ops):
@@ -100,7 +104,7 @@ def _capacity(facts: Facts) -> int | None:
     return min(limits, default=None) or (min(size for size in sizes if size) if sizes and all(sizes) else None)
 
 
-def _program(program: int | None, module: str, space: SpaceUse) -> dict[str, Any]:
+def _program(program: int | None, module: str, space: SpaceUse) -> entry.ProgramUse:
     shown = [one for one in space.buffers if one.bytes >= PROGRAM_BUFFER_BYTES][:BUFFERS]
     return {
         "program": None if program is None else str(program % (1 << 64)),
@@ -119,14 +123,14 @@ def _program(program: int | None, module: str, space: SpaceUse) -> dict[str, Any
     }
 
 
-def _buffer(one: Buffer, space: SpaceUse) -> dict[str, Any]:
+def _buffer(one: Buffer, space: SpaceUse) -> entry.ProgramBuffer:
     return {
         "name": one.name,
         "opcode": one.op.opcode if one.op else None,
         "scope": one.op.scope if one.op else None,
         "source": one.op.source if one.op else None,
         "shape": str(one.shape),
-        "use": str(one.use),
+        "use": word(one.use),
         "bytes": one.bytes,
         "unpadded_bytes": one.unpadded,
         "until": one.until,

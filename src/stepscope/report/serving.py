@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.serving import Latency, MemoryTraffic, PhaseUse, Serving
+from stepscope.report.entries import word
+
+if TYPE_CHECKING:
+    from stepscope.document import serving as told
 
 
-def entry(found: Serving) -> dict[str, Any]:
+def entry(found: Serving) -> told.ServingEntry:
     """What a server ran, by phase."""
     return {
         "server": found.server,
@@ -19,10 +23,10 @@ def entry(found: Serving) -> dict[str, Any]:
     }
 
 
-def _use(use: PhaseUse) -> dict[str, Any]:
+def _use(use: PhaseUse) -> told.ServedPhase:
     limit = use.limit
     return {
-        "phase": str(use.phase),
+        "phase": word(use.phase),
         "iterations": use.count,
         "ns": use.ns,
         "latency_ns": _latency(use.latency),
@@ -42,11 +46,11 @@ def _use(use: PhaseUse) -> dict[str, Any]:
     }
 
 
-def _latency(latency: Latency) -> dict[str, int | None]:
+def _latency(latency: Latency) -> told.LatencyEntry:
     return {"mean": latency.mean, "p50": latency.p50, "p90": latency.p90, "p99": latency.p99}
 
 
-def _memory(traffic: MemoryTraffic, iterations: int) -> dict[str, Any]:
+def _memory(traffic: MemoryTraffic, iterations: int) -> told.ServedMemory:
     return {
         "bytes_per_iteration": round(traffic.bytes / iterations),
         "known_share": traffic.known_share,
