@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.remote.handed import Handed
+from stepscope.remote.handed import Handed, _opened
 from stepscope.remote.ipc_fabric import Fabric
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recorded in this way on Linux only")
@@ -119,6 +119,23 @@ def test_a_daemon_that_has_gone_leaves_a_name_that_is_taken_over(tmp_path: Path)
         pass
 
 
+@pytest.mark.parametrize("instead", ["link", "open to others", "in use"])
+def test_what_lies_in_the_stead_of_the_folder_made_is_refused(instead: str, tmp_path: Path) -> None:
+    """Each of the three by itself: links to an empty folder of ours, one that others may enter, one that holds more."""
+    ours = tmp_path / ("aside" if instead == "link" else "made")
+    ours.mkdir(mode=0o755 if instead == "open to others" else 0o700)
+    if instead == "link":
+        (tmp_path / "made").symlink_to(ours)
+    if instead == "in use":
+        (ours / "kept").touch()
+    parent = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError):
+            _opened(parent, "made")
+    finally:
+        os.close(parent)
+
+
 def test_only_a_plain_file_of_the_owner_is_opened(tmp_path: Path) -> None:
     handed = Handed(str(tmp_path), "stepscope-")
     inside = tmp_path / handed.name
@@ -126,7 +143,8 @@ def test_only_a_plain_file_of_the_owner_is_opened(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     (inside / "link.json").symlink_to(secret)
-    os.link(secret, inside / "hard.json")
+    (tmp_path / "other").write_text("other")
+    os.link(tmp_path / "other", inside / "hard.json")
     os.mkfifo(inside / "pipe.json")
     (inside / "folder.json").mkdir()
     (inside / "plain.json").write_text("{}")
