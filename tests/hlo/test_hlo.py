@@ -58,11 +58,10 @@ def test_a_module_and_its_instructions() -> None:
     )
     found = read(module(op, more=(frames_index(),)), before=5)
     assert (found.name, found.program, sorted(found.ops)) == ("jit_f", 12, ["fusion.1", "p0"])
-    assert found.ops["p0"] == HloOp("p0", "parameter", None, None, None, (), None, ())
+    assert found.ops["p0"] == HloOp("p0", "parameter", None, None, (), None, ())
     assert found.ops["fusion.1"] == HloOp(
         "fusion.1",
         "fusion",
-        "dot_general",
         "jit(f)/fwd/dot",
         f"{USER}:20",
         (f"{LIBRARY}:7 __call__", f"{USER}:20 forward", f"{MAIN}:9 <module>"),

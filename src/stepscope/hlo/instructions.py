@@ -47,8 +47,6 @@ class HloOp:
 
     name: str
     opcode: str
-    op_type: str | None
-    """Type of the framework's op."""
     scope: str | None
     """Name scope of the framework's op, ending in its name (``metadata.op_name``)."""
     source: str | None
@@ -141,7 +139,7 @@ def _ops(data: U8, found: Children, computations: dict[int | None, str | None], 
     instructions = found.spans
     metadata = texts(data, instructions, 7)
     names, opcodes, targets = (decode(data, texts(data, instructions, number)) for number in (1, 2, 28))
-    op_types, scopes, files = (decode(data, texts(data, metadata, number)) for number in (1, 2, 3))
+    scopes, files = (decode(data, texts(data, metadata, number)) for number in (2, 3))
     lines, frames = (_optional(column) for column in numbers(data, metadata, 4, 15))
     called = _integers(data, instructions, 38)
     groups = _replica_groups(data, instructions)
@@ -153,7 +151,6 @@ def _ops(data: U8, found: Children, computations: dict[int | None, str | None], 
         yield HloOp(
             name,
             opcodes[row] or "",
-            op_types[row] or None,
             scopes[row] or None,
             _file_line(files[row], lines[row]) or frame_source,
             stack,

@@ -42,11 +42,6 @@ class CallTraits:
 
     role: CallRole
 
-    @property
-    def waits_for_device(self) -> bool:
-        """Whether the caller is blocked until the device got somewhere, whatever the arguments."""
-        return self.role in (CallRole.SYNC, CallRole.COPY_BLOCKING)
-
 
 def classify_call(name: str) -> CallTraits:
     """The role of a runtime or driver call.

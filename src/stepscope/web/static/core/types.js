@@ -70,9 +70,6 @@
  *   nothing for it; `ofSteps`: it has figures that the choice of steps could limit; `has`: whether it has anything.
  */
 
-/** Tables and columns of the report that pages name alike. */
-export const REPORT_SCHEMA = 'stepscope.report/1';
-
 /**
  * An analysis of the report, on a page that is only shown where there is one.
  * @template T

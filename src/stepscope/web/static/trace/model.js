@@ -24,7 +24,6 @@ import { Pack } from './pack.js';
  *   peers: Map<number, number[]>, links: Links|null, flowSource: Int32Array, flowTarget: Int32Array,
  *   flowKind: Uint8Array, byTarget: Int32Array, gaps: Record<string, Int32Array>}} Model */
 
-export const NO_CATEGORY = 255;
 const SHIFT = 2 ** 26;
 const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
 
