@@ -208,3 +208,36 @@ def test_keras_on_pytorch_has_the_cures_of_keras(tmp_path: Path) -> None:
     assert {"keras-jit", "keras-steps-per-execution=4", "compile"} <= set(rows)
     several = rows["keras-steps-per-execution=4"]
     assert (several["verdict"], several["why"]) == ("refused", "Keras runs batches one by one where PyTorch computes")
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize(
+    ("script", "cure", "steps", "least", "most"),
+    [
+        ("chain.py", "compile", 40, 0.0, 0.8),
+        ("varying.py", "compile", 40, 1.02, 100.0),
+        ("threads.py", "threads=1", 40, 0.0, 0.98),
+        ("garbage.py", "garbage", 400, 0.0, 0.9),  # Every few hundred steps all that stays is looked through.
+    ],
+)
+def test_what_helps_and_what_hurts_is_measured(
+    script: str, cure: str, steps: int, least: float, most: float, tmp_path: Path
+) -> None:
+    shutil.copy(SCRIPTS / script, tmp_path)
+    arguments = ("--cure", cure, "--steps", str(steps), "--budget", "40s", "--format", "json", script)
+    document = json.loads(tried(tmp_path, *arguments).stdout)
+    row = trial(document, cure)
+    assert least < row["measured"]["after_ns"] / row["measured"]["before_ns"] < most
+    assert (cure in document["keep"]) <= (most < 1)
+    assert row["values"]["outcome"] in ("equal", "rounding")
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("script", ["healthy.py", "simulator.py"])
+def test_where_nothing_helps_that_is_said(script: str, tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / script, tmp_path)
+    ran = tried(tmp_path, "--steps", "20", "--budget", "40s", "-o", "try.json", script)
+    document = json.loads((tmp_path / "try.json").read_text(encoding="utf-8"))
+    assert document["keep"] == []
+    assert document["patch"] == {"diff": None, "by_hand": []}
+    assert "helps" not in {row["verdict"] for row in document["trials"]}, ran.stderr
