@@ -1,4 +1,4 @@
-"""Threads within one op of PyTorch."""
+"""Threads of PyTorch: within one op, and for ops beside each other."""
 
 from __future__ import annotations
 
@@ -47,4 +47,30 @@ THREADS = Cure(
     on_cpu=True,
     values=_values,
     patch=_patch,
+)
+
+
+def _into_interop(applying: Applying, torch: Any, _: Any) -> None:
+    if torch.get_num_interop_threads() == applying.value:
+        applying.refused(f"PyTorch has {applying.value} for ops beside each other already")
+        return
+    try:
+        torch.set_num_interop_threads(applying.value)
+    except RuntimeError:
+        applying.refused("PyTorch has begun to run ops beside each other")
+    else:
+        applying.applied()
+
+
+INTEROP_THREADS = Cure(
+    name="interop-threads",
+    title="threads for ops beside each other",
+    answers=("host_contention",),
+    sets="torch.set_num_interop_threads(N)",
+    may_break="a job that sets them itself: PyTorch lets that be done once",
+    undone="leave the call out",
+    module="torch",
+    into=_into_interop,
+    values=lambda cores: sorted({1, cores}),
+    patch=lambda _: (AfterImport("torch", "torch.set_num_interop_threads({value})"),),
 )
