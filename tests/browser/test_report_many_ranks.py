@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,3 +99,19 @@ def test_ranks_that_findings_name_are_in_the_file(page: Page, tmp_path: Path, mo
     page.goto(f"{out.as_uri()}#/overview")
     page.get_by_role("button", name="Show in trace").first.click()
     page.wait_for_selector(".trace-host canvas")
+
+
+def test_a_table_is_printed_with_all_its_rows(page: Page, tmp_path: Path) -> None:
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed (pip install pypdf)")
+    page.goto(f"{page_of(tmp_path, 160, 97)}#/ranks")
+    page.wait_for_selector("main .scroll")
+    rows = (
+        page.locator("main table[aria-label]")
+        .filter(has=page.locator("button:text-is('rank')"))
+        .last.locator("tbody tr")
+    )
+    assert rows.count() == 100
+    text = " ".join(one.extract_text() for one in pypdf.PdfReader(io.BytesIO(page.pdf())).pages)
+    assert len({number for number in range(100, 160) if re.search(rf"\b{number}\b", text)}) == 60
+    assert "Show all" not in text
+    assert rows.count() == 100

@@ -196,3 +196,23 @@ def test_no_one_is_sent_to_xla_who_came_from_there(page: Page, tmp_path: Path) -
     text = page.locator("section:has(h2:text-is('Roofline of ops by shape'))").inner_text()
     assert "record_shapes" not in text
     assert "XLA wrote no costs of its ops into this profile." in text
+
+
+def test_a_wide_table_keeps_its_names_in_sight_and_the_page_its_width(page: Page, reports: Reports, shot: Shot) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("overview", "input", "ops", "kernels", "memory"):
+        open_page(page, reports(JAX), name)
+        assert page.evaluate("(main => main.scrollWidth - main.clientWidth)(document.querySelector('main'))") == 0
+        inner = page.evaluate(
+            "[...document.querySelectorAll('.scroll')].map(one => one.scrollHeight - one.clientHeight)"
+        )
+        assert set(inner) <= {0}  # What is on a page scrolls with it.
+    open_page(page, reports(JAX), "kernels")
+    frame = page.locator(".scroll.sideways").first
+    frame.evaluate("one => { one.scrollLeft = one.scrollWidth; }")
+    shot(page)
+    left, name = frame.bounding_box(), frame.locator("tbody td").first.bounding_box()
+    assert left is not None
+    assert name is not None
+    assert name["x"] == pytest.approx(left["x"] + 1, abs=1)
+    assert name["width"] < 300

@@ -54,12 +54,12 @@ export function table(given) {
     });
     draw();
   };
-  const draw = () => {
+  const draw = (all = state.all) => {
     const kept = chosen();
-    const shown = state.all ? kept : kept.slice(0, FIRST_ROWS);
-    put(body, shown.flatMap((row) => withInner(given, columns, row)));
+    const first = all ? kept : kept.slice(0, FIRST_ROWS);
+    put(body, first.flatMap((row) => withInner(given, columns, row)));
     count.textContent = kept.length === rows.length ? '' : `${kept.length} of ${rows.length} rows`;
-    more.hidden = shown.length === kept.length;
+    more.hidden = first.length === kept.length;
     more.textContent = `Show all ${kept.length} rows`;
   };
   const copy = h('button', { type: 'button', onclick: async () => {
@@ -77,18 +77,36 @@ export function table(given) {
   });
   const acts = onRow ? h('th', { scope: 'col' }, h('span', { class: 'sr' }, given.rowLabel ?? 'Open')) : null;
   draw();
+  wholeInPrint(body, (whole) => draw(whole || state.all));
+  const frame = h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label },
+    h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, acts)), body),
+  );
+  new ResizeObserver(() => {
+    frame.classList.toggle('sideways', frame.children[0].scrollWidth > frame.clientWidth + 1);
+  }).observe(frame);
   return h(
     'div',
     { class: 'tabled' },
     h('div', { class: 'tools' }, rows.length < 6 && !given.filter ? null : filter, count, copy),
     given.note ? h('p', { class: 'note' }, given.note) : null,
-    h(
-      'div',
-      { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label },
-      h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, acts)), body),
-    ),
+    frame,
     more,
   );
+}
+
+/**
+ * A table on the page is whole while it is printed.
+ * @param {Element} body
+ * @param {(whole: boolean) => void} draw
+ */
+function wholeInPrint(body, draw) {
+  const print = (/** @type {Event} */ event) => {
+    if (body.isConnected) draw(/** @type {CustomEvent<boolean>} */ (event).detail);
+    else document.removeEventListener('stepscope:whole', print);
+  };
+  document.addEventListener('stepscope:whole', print);
 }
 
 /**
