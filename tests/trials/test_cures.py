@@ -13,7 +13,7 @@ from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
 from stepscope.trials.arms import chosen, named
-from stepscope.trials.document import predicted, without_cure
+from stepscope.trials.document import WHY_NOT, predicted, without_cure
 from stepscope.web.proof import proof
 
 
@@ -113,6 +113,9 @@ def test_a_finding_is_proved_by_the_cures_of_its_framework(framework: str, rule:
 def test_a_finding_is_without_cure_where_none_of_its_job_answers_it_whatever_is_tried() -> None:
     two = [finding(rule) | {"title": rule} for rule in ("hot_python", "keras_slow")]
     assert [each["title"] for each in without_cure(diagnosis("JAX", *two), of_keras=False)] == ["keras_slow"]
+    (told,) = without_cure(diagnosis("PyTorch", finding("callback_time") | {"title": "x"}), of_keras=False)
+    assert told["why"].startswith("Whether the job needs the value at once")
+    assert set(WHY_NOT) <= {file.RULE.id for file in RULES}
     assert [each["title"] for each in without_cure(diagnosis("TensorFlow", *two), of_keras=False)] == [
         "hot_python", "keras_slow",
     ]  # fmt: skip

@@ -46,6 +46,10 @@ def test_values_of_several_batches_stand_at_the_last_of_them() -> None:
     one = TrialRun((Recording(Path("x"), facts, ()),), None, 0.0, "", late=False)
     assert one.values == [1.0, None, 2.0]
     assert (one.steps, one.step_ns) == (4, 5)
+    facts["trial"]["values"] = [0.5, 1.0, 2.0]
+    facts["trial"]["batches"] = [1, 2]  # Told from the second step on.
+    assert one.values == [0.5, 1.0, None, 2.0]
+    facts["trial"]["values"] = [1.0, 2.0]
     del facts["trial"]["batches"]  # type: ignore[attr-defined]
     assert (one.values, one.steps) == ([1.0, 2.0], 2)
 

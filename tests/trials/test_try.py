@@ -189,9 +189,13 @@ def test_jobs_of_launchers_and_trainers_are_tried_as_they_are_started(
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    row = trial(json.loads(ran.stdout), cure)
+    document = json.loads(ran.stdout)
+    row = trial(document, cure)
     assert row["verdict"] in ("helps", "hurts", "nothing", "unknown"), row["why"]
     assert row["measured"]["after_ns"] > 0
+    if script == "lightning_callback.py":  # A value read in each step.
+        (told,) = [each for each in document["findings_without_cure"] if each["finding"].startswith("callback_time")]
+        assert "needs the value at once" in told["why"]
     assert {at["function"] for at in row["places"]} == ({place} if place else set())
 
 

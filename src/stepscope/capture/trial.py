@@ -7,7 +7,6 @@ import os
 import random
 import sys
 import tempfile
-from collections import deque
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -35,8 +34,8 @@ class Trial:
         """Losses of the step that runs, as the framework holds them."""
         self._values: list[Any] = []
         """One for each step that ended, None where it had none."""
-        self._batches: deque[int] = deque(maxlen=MOST_VALUES)
-        """Of each step that ended, where a step of ours may hold several of the job's, and that is told."""
+        self._batches: list[int] = []
+        """Of each step that ended since it is told that a step of ours may hold several of the job's."""
         self._batch: tuple[int, int] | None = None
         """The numbers of the first and last batch of the step that ended last; None where nothing tells them."""
         self._files: dict[str, None] = {}
@@ -81,9 +80,9 @@ class Trial:
     def _edge(self, _: int) -> None:
         name = self._options.watch_value
         said, self._said = self._said, []
-        if self._batch is not None:
-            self._batches.append(1 + self._batch[1] - self._batch[0])
         if len(self._values) < MOST_VALUES:
+            if self._batch is not None:
+                self._batches.append(1 + self._batch[1] - self._batch[0])
             self._values.append(said if name is None else [_variable(name, sys._getframe(1))])
 
     def _into_torch(self, recorder: Any, torch: Any) -> None:

@@ -153,14 +153,15 @@ def tail(document: Document) -> Iterator[str]:
     keep = document["keep"]
     if keep:
         patched = document["patch"]["diff"] or document["patch"]["by_hand"]
-        yield f"Keep {' and '.join(keep)}{': the change below has that effect' if patched else ''}."
         alone = [row["name"] for row in rows(document) if row["argument"] is not None and row["name"] in keep]
+        effect = ": the change below has that effect" if patched and not alone else ""
+        yield f"Keep {' and '.join(keep)}{effect}."
         if alone and len(keep) > 1:
-            yield f"{alone[0]} was measured by itself, not together with the rest."
+            yield f"{alone[0]} was measured by itself: the change below is the rest of it."
     elif document["baseline"]["runs"]:
         yield _nothing_to_keep({row["verdict"] for row in document["trials"]})
     for each in document["findings_without_cure"]:
-        yield f"Not tried, as no cure of it can be put in from outside: {each['finding']}, {each['title']}."
+        yield f"Not tried: {each['finding']}, {each['title']}. {each['why']}"
     if document["ended_early"]:
         yield f"Trials ended early: {document['ended_early']}."
 

@@ -137,8 +137,20 @@ def without_cure(document: dict[str, Any], *, of_keras: bool) -> list[dict[str, 
     cures = fitting(profile["framework"], has_device=bool(profile["devices"]), of_keras=of_keras)
     answered = {rule for cure in cures for rule in cure.answers}
     return [
-        {"finding": each["id"], "title": each["title"]} for each in document["findings"] if each["rule"] not in answered
+        {"finding": each["id"], "title": each["title"], "why": WHY_NOT.get(each["rule"], _FROM_OUTSIDE)}
+        for each in document["findings"]
+        if each["rule"] not in answered
     ]
+
+
+_FROM_OUTSIDE = "No cure of it can be put in from outside."
+_NEEDED = "Whether the job needs the value at once, or could read it every N steps, cannot be seen from outside."
+_LOOP = "What the job's loop runs over cannot be made ahead from outside."
+WHY_NOT = {
+    "callback_time": _NEEDED, "loop_sync": _NEEDED, "python_overhead": _NEEDED, "sync_bound": _NEEDED,
+    "input_bound": _LOOP, "transfer_bound": _LOOP,
+}  # fmt: skip
+"""Of rules whose cures are known and not tried, by what the finding's own advice asks for."""
 
 
 def _most(runs: Sequence[TrialRun], kind: str) -> int | None:

@@ -58,7 +58,7 @@ class TrialRun:
         noted = trial_of(self.recordings[0])
         values, batches = noted.get("values") or (), noted.get("batches") or ()
         # Of several batches at once the value is that after the last.
-        held = [*batches, *[1] * (len(values) - len(batches))]
+        held = [1] * (len(values) - len(batches)) + [*batches]
         padded = ([None] * (number - 1) + [value] for value, number in zip(values, held, strict=False))
         return [value for step in padded for value in step]
 
