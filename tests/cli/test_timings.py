@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope import cli
+from stepscope.web.server import PageServer
 from tests.kit.traces import REPOSITORY
 
 PROFILE = str(REPOSITORY / "examples" / "profiles" / "cpu_input_bound.json.gz")
@@ -41,3 +42,11 @@ def test_a_command_that_fails_still_says_where_its_time_went(capsys, tmp_path):
 def test_a_conversion_says_where_its_time_went(capsys, tmp_path, end):
     assert cli.main(["convert", "--timings", PROFILE, str(tmp_path / end)]) == 0
     assert [line.split()[0] for line in capsys.readouterr().err.splitlines()][-3:] == ["building", "writing", "all"]
+
+
+def test_a_view_says_where_its_time_went_once_it_ends(capsys, monkeypatch):
+    for name in ("serve_forever", "shutdown"):
+        monkeypatch.setattr(PageServer, name, lambda *_: None)
+    assert cli.main(["view", "--no-browser", "--timings", PROFILE]) == 0
+    stages = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+    assert stages[-4:] == ["reading", "building", "serving", "all"]

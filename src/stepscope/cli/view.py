@@ -17,6 +17,7 @@ import click
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say
+from stepscope.cli.timings import now, timings_option, watched
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _LOOKS_S = 0.2
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
+@timings_option
 @click.option(
     "--captures", metavar="DIR", default="stepscope-captures", show_default=True,
     help="Folder of the profiles that are captured from the page.",
@@ -83,9 +85,11 @@ def _serve(server: PageServer, first: Entry) -> None:
     answering.start()
     try:
         with ProgressBar() as progress:
-            first.reading.also = progress
+            now("reading")
+            first.reading.also = watched(progress)
             first.opened()
         first.reading.also = None
+        now("serving")
         while answering.is_alive():
             answering.join(_LOOKS_S)
     finally:
