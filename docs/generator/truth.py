@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from generator.markdown import section, table
+from generator.tried import tried
 
 Row = dict[str, Any]
 
@@ -100,6 +101,7 @@ def page() -> str:
             ),
             section("Against XProf", _xprof()),
             section("Plausible but wrong", _misread()),
+            section("Cures, tried", *tried(_rows_of("trials"))),
             section("Trials", TRIALS.format(trials=_rows_of("trial-rates")[0]["trials"]), _trials()),
         ]
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stepscope.names.replicas import replica_groups
 from stepscope.record import record
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, NULL
 from stepscope.trace.trace import Trace
 
@@ -28,14 +29,12 @@ def groups_of(trace: Trace, device: int, rows: I32, slices: I32) -> list[Group]:
     """The group of each collective of a device; ``rows`` of the device ops and their slices."""
     ops = trace.device_ops
     made = {str(group.get("pg_name")): group["ranks"] for group in trace.info.process_groups if "ranks" in group}
-    replicas = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.replica_groups.tolist(), strict=True))
-    compiled = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.module.tolist(), strict=True))
+    compiled = _compiled(trace)
     known: dict[tuple[int, ...], Group] = {}
     found = []
     for row, slice_ in zip(rows.tolist(), slices.tolist(), strict=True):
         size = int(ops.group_size[row])
-        made_of = replicas.get(slice_, -1), compiled.get(slice_, -1)
-        key = (int(ops.process_group[row]), size, *made_of, int(ops.stream[row]))
+        key = (int(ops.process_group[row]), size, *compiled.get(slice_, (-1, -1)), int(ops.stream[row]))
         if key[0] >= 0 or key[3] >= 0:
             key = (*key[:4], 0)
         if key not in known:
@@ -62,11 +61,34 @@ def _group(trace: Trace, device: int, key: tuple[int, ...], made: dict[str, obje
 def _part(trace: Trace, device: int, written: str) -> str:
     """Which of several groups of devices is this device's. Where devices of other processes are listed too, nothing
     says which of them this one is: then it stays alone."""
-    groups = replica_groups(written) or ()
-    if len(groups) < 2:
+    several = _several(trace)
+    if written not in several:
         return ""
+    own = several[written]
+    if own is None:
+        return f" of device {device} of rank {'?' if trace.info.rank is None else trace.info.rank}"
+    return f" of devices {own.get(device, device)}"
+
+
+@shared
+def _compiled(trace: Trace) -> dict[int, tuple[int, int]]:
+    """The replica groups and the module of each op of a compiled program, as codes, by its slice."""
+    ops = trace.xla_ops
+    return dict(
+        zip(ops.slice.tolist(), zip(ops.replica_groups.tolist(), ops.module.tolist(), strict=True), strict=True)
+    )
+
+
+@shared
+def _several(trace: Trace) -> dict[str, dict[int, str] | None]:
+    """Of each text that lists several groups the devices of each device's own; None where some are of other
+    processes."""
     here = {one.id for one in trace.info.devices}
-    if here >= {member for group in groups for member in group}:
-        own = next((group for group in groups if device in group), (device,))
-        return f" of devices {', '.join(map(str, own))}"
-    return f" of device {device} of rank {'?' if trace.info.rank is None else trace.info.rank}"
+    several: dict[str, dict[int, str] | None] = {}
+    for code in {code for code in trace.xla_ops.replica_groups.tolist() if code >= 0}:
+        groups = replica_groups(trace.strings[code]) or ()
+        if len(groups) > 1:
+            named = [(group, ", ".join(map(str, group))) for group in groups]
+            own = {member: text for group, text in reversed(named) for member in group}
+            several[trace.strings[code]] = own if here >= own.keys() else None
+    return several
