@@ -12,6 +12,7 @@ from stepscope.capture.cures.cure import Cure
 from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
+from stepscope.report.trials import tail
 from stepscope.trials.arms import chosen, named
 from stepscope.trials.document import WHY_NOT, predicted, without_cure
 from stepscope.web.proof import proof
@@ -124,6 +125,39 @@ def test_a_finding_is_without_cure_where_none_of_its_job_answers_it_whatever_is_
 def test_what_only_cures_of_keras_answer_is_tried_without_names() -> None:
     one = finding("tensor_cores_unused") | {"provable": True}
     assert proof(one, diagnosis("TensorFlow", devices=[{}]), None) == "stepscope try COMMAND"
+
+
+@pytest.mark.parametrize(
+    ("keep", "by_hand", "told"),
+    [
+        (["compile"], ["x"], ["Keep compile: the change below has that effect."]),
+        (["--batch-size=32"], [], ["Keep --batch-size=32."]),
+        (
+            ["compile", "--batch-size=32"],
+            ["x"],
+            [
+                "Keep compile and --batch-size=32.",
+                "--batch-size=32 was measured by itself: the change below is that of the others.",
+            ],
+        ),
+        (
+            ["compile", "--batch-size=32"],
+            [],
+            ["Keep compile and --batch-size=32.", "--batch-size=32 was measured by itself."],
+        ),
+    ],
+)
+def test_the_change_has_the_effect_of_what_is_in_it(keep: list[str], by_hand: list[str], told: list[str]) -> None:
+    rows = [{"name": name, "verdict": "helps", "argument": {} if name.startswith("--") else None} for name in keep]
+    document = {
+        "keep": keep,
+        "patch": {"diff": None, "by_hand": by_hand},
+        "trials": rows,
+        "together": None,
+        "findings_without_cure": [],
+        "ended_early": None,
+    }
+    assert list(tail(document)) == told
 
 
 def test_a_promise_is_that_of_its_number() -> None:

@@ -157,7 +157,8 @@ def tail(document: Document) -> Iterator[str]:
         effect = ": the change below has that effect" if patched and not alone else ""
         yield f"Keep {' and '.join(keep)}{effect}."
         if alone and len(keep) > 1:
-            yield f"{alone[0]} was measured by itself: the change below is the rest of it."
+            rest = ": the change below is that of the others" if patched else ""
+            yield f"{alone[0]} was measured by itself{rest}."
     elif document["baseline"]["runs"]:
         yield _nothing_to_keep({row["verdict"] for row in document["trials"]})
     for each in document["findings_without_cure"]:
