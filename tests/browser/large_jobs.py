@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import copy
+from math import nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stepscope import pipeline
+from stepscope.cluster.uses import RankUses, Uses
+from stepscope.report.over_ranks import over_ranks
 from stepscope.web.assemble import ShownRun, html_file
 from tests.kit import example_ranks
 
@@ -28,9 +33,21 @@ def document_of(world: int, late: int) -> dict[str, Any]:
         holder[key] = spread(holder[key])
     for row in [*ranks["steps"], *ranks["stragglers"], *made["findings"]]:
         row["rank"] = late if row["rank"] is not None else None
+    made["analyses"]["over_ranks"] = _over_ranks(world, late)
     ranks.update(present=world, world_size=world)
     made["profile"].update(ranks=list(range(world)), world_size=world)
     return made
+
+
+def _over_ranks(world: int, late: int) -> dict[str, Any]:
+    """Fifty kernels, of which the late rank's take twice as long."""
+    names = tuple((f"kernel {k:02}", "") for k in range(50))
+    usual = np.arange(50, 0, -1, dtype=np.float64) * 10_000
+    uses = [Uses(names, usual * (1 + (rank == late)), np.ones(50)) for rank in range(world)]
+    peak = [Uses((("peak", "device"),), np.array([(1 + rank) * 2.0**20]), np.array([nan])) for rank in range(world)]
+    none = [Uses((), np.empty(0), np.empty(0))] * world
+    each = [RankUses(*of) for of in zip(uses, uses, none, none, peak, strict=True)]
+    return dict(over_ranks(range(world), each))
 
 
 def page_of(folder: Path, world: int, late: int) -> str:

@@ -80,6 +80,30 @@ def test_a_band_says_its_largest_and_opens_its_ranks(page: Page, tmp_path: Path)
     page.wait_for_selector(".heat-rows > :text-is('ranks 0–15')")
 
 
+def test_pages_of_a_thousand_ranks_merge_them_by_name(page: Page, tmp_path: Path, shot: Shot) -> None:
+    """Each name is a row, whose outlier is named and to which the row opens; nothing grows with the ranks."""
+    address = page_of(tmp_path, 1000, 137)
+    page.goto(f"{address}#/kernels")
+    rows = page.get_by_role("table", name="Kernels").locator("tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 50
+    said = [one.strip() for one in rows.first.locator("td").all_inner_texts()]
+    assert said[1:] == ["500 µs", "1", "500 µs", "rank 999", "1.00 ms", "rank 137", "2.00 ×", "1000"]
+    assert page.locator(".tiles").inner_text().split("\n")[-2:] == [
+        "rank 137", "by 12.7 ms per step, in 50 of 50 rows"]  # fmt: skip
+    rows.first.get_by_role("button", name="× 16").click()
+    opened = page.locator("tr.inner").all_inner_texts()
+    assert len(opened) == 16
+    assert opened[0].split()[:3] == ["rank", "137", "1.00"]
+    assert page.evaluate("document.querySelectorAll('main *').length") < 3_000
+    shot(page)
+    page.goto(f"{address}#/memory")
+    memory = page.get_by_role("table", name="Memory").locator("tbody tr")
+    memory.first.wait_for()
+    for told in ("most in use", "500 MiB", "1.00 MiB", "rank 0", "1000 MiB", "rank 999"):
+        assert told in memory.first.inner_text()
+
+
 def test_ranks_that_findings_name_are_in_the_file(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where nobody waits for them, or who is waited for is not known."""
     monkeypatch.setattr(pages, "RANK_PAGES", 1)

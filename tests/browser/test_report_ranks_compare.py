@@ -157,15 +157,35 @@ def test_a_finding_of_a_rank_leads_to_its_trace(page: Page, job: str, document: 
     assert shown(page).startswith(f"rank {rank}:")
 
 
-@pytest.mark.parametrize("name", ["input", "ops", "kernels", "memory", "trace"])
-def test_pages_of_one_rank_lead_to_the_ranks(page: Page, job: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["input", "kernels", "memory", "trace"])
+def test_pages_of_all_ranks_lead_to_each(page: Page, job: str, name: str) -> None:
     open_page(page, job, name)
     together = ["Ranks 0, 1, 2, 3 in one view"] if name == "trace" else []
     assert page.locator(".choices button").all_inner_texts() == together + [f"Rank {rank}" for rank in range(4)]
-    page.get_by_role("button", name="Rank 3").click()
+    page.locator(".choices").get_by_role("button", name="Rank 3").click()
     page.wait_for_selector("main:not(:has(.choices)) .page")
     assert shown(page).startswith("rank 3:")
     assert page.locator("nav a[aria-current=page]").inner_text().lower().startswith(name)
+
+
+def test_a_page_of_a_job_has_its_ranks_by_name(page: Page, job: str, document: dict[str, Any]) -> None:
+    open_page(page, job, "input")
+    loader = document["analyses"]["over_ranks"]["stages"][0]
+    row = section(page, "Stages of the input pipeline over the ranks").locator("tbody tr").first
+    for said in (format_ns(loader["mean_ns_per_step"]), format_ns(loader["each"][0]["ns_per_step"]), "rank 2"):
+        assert said in row.inner_text()
+    open_page(page, job, "kernels")
+    first = document["analyses"]["over_ranks"]["kernels"][0]
+    kernels = section(page, "Kernels over the ranks").locator("tbody tr")
+    kernels.first.get_by_role("button", name="× 4").click()
+    opened = page.locator("tr.inner").all_inner_texts()
+    assert [format_ns(one["ns_per_step"]) in text for one, text in zip(first["each"], opened, strict=True)] == [
+        True
+    ] * 4
+    page.locator("tr.inner").nth(1).get_by_role("button").click()
+    page.wait_for_selector("main:not(:has(.choices)) .page")
+    assert shown(page).startswith(f"rank {first['each'][1]['rank']}:")
+    assert page.get_by_label("Filter Kernels").input_value() == first["name"]
 
 
 def test_the_trace_of_a_job_shows_its_ranks_in_one_view(page: Page, job: str) -> None:

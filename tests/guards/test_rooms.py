@@ -12,10 +12,10 @@ import stepscope
 REPORT = Path(stepscope.__file__).parent / "report"
 MAKERS = frozenset({
     "analyses", "annotated", "critical", "document", "efficiency", "entries", "exchange", "input_pipeline", "memory",
-    "op_costs", "op_tree", "program_memory", "ranks", "serving",
+    "op_costs", "op_tree", "over_ranks", "program_memory", "ranks", "serving",
 })  # fmt: skip
 """What makes the document of facts; all else in the room sees the document alone."""
-OF_JOBS = frozenset({"document", "exchange", "ranks"})
+OF_JOBS = frozenset({"document", "exchange", "over_ranks", "ranks"})
 """Makers of what only jobs, or exchanges between devices, have."""
 ARITHMETIC = ("numpy", "numba", "scipy")
 COMPUTING = ("stepscope.analysis", "stepscope.cluster", "stepscope.whatif")

@@ -13,6 +13,7 @@ import numpy as np
 
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.rules import DECLARED
+from stepscope.cluster.uses import RankUses
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.ranking import kind_of
 
@@ -37,12 +38,22 @@ class Intake:
             rank=rank,
             collectives=replace(own.collectives, groups=self._once(own.collectives.groups)),
             kernels=tuple(replace(kernel, name=self._once(kernel.name)) for kernel in own.kernels),
+            uses=self._uses(own.uses),
             findings=tuple(self._finding(finding, rank) for finding in own.findings),
             minor=tuple(self._finding(finding, rank) for finding in own.minor),
             notices=tuple(self._notice(notice, rank) for notice in own.notices),
             devices=self._once(own.devices),
             unused=self._once(own.unused),
             rows=replace(own.rows, phase=self._once(own.rows.phase)),
+        )
+
+    def _uses(self, uses: RankUses) -> RankUses:
+        named = {field.name: getattr(uses, field.name) for field in fields(uses)}
+        return RankUses(
+            **{
+                name: replace(of, names=self._once(tuple(self._once(one) for one in of.names)))
+                for name, of in named.items()
+            }
         )
 
     def _once(self, value: Any) -> Any:

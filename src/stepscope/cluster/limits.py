@@ -16,6 +16,12 @@ EXPOSED_KEPT: Final = 2_048
 KERNEL_NAMES_KEPT: Final = 24
 """Kernels compared between ranks: those that take most of the time."""
 
+USES_KEPT: Final = 50
+"""Kernels, ops, layers and stages each that are kept of one rank and listed of a job, as of one profile."""
+
+RANKS_OF_A_USE: Final = 16
+"""Ranks that a row of a job's pages opens to: those with most and least. Pages stay small at any number of ranks."""
+
 SAME_HOST_CLOCK_NS: Final = 50_000
 """Clocks of processes of one host are taken to agree to this: profilers read the system's clock, and devices' clocks
 are brought to it within tens of microseconds."""

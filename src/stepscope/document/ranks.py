@@ -15,8 +15,10 @@ from stepscope.document.kinds import (
     Ns,
     Parts,
     Path,
+    Positive,
     Rate,
     Ratio,
+    SignedBytes,
     SignedNs,
 )
 
@@ -121,6 +123,58 @@ class RanksEntry(TypedDict):
     per_rank: Annotated[
         list[RankRow], Field("One entry per rank and device (or host); means over the steps that count.")
     ]
+
+
+class RankUse(TypedDict):
+    """One rank's."""
+
+    rank: Annotated[Count, Field("The rank.")]
+    ns_per_step: Annotated[Ns, Field("Time over all its devices.")]
+    count_per_step: Annotated[Rate | None, Field("How many; null where not counted.")]
+
+
+class UseOverRanks(TypedDict):
+    """What takes time under one name."""
+
+    name: Annotated[Name, Field("Its name.")]
+    of: Annotated[str | None, Field("The side of an op; who does a stage; else null.")]
+    ranks: Annotated[Positive, Field("How many ranks have it among their 50 dearest.")]
+    mean_ns_per_step: Annotated[Ns, Field("Their mean.")]
+    count_per_step: Annotated[Rate | None, Field("How many; null where not counted.")]
+    each: Annotated[list[RankUse], Field("Those with most first; of many ranks 8 with most and 8 with least.", most=16)]
+
+
+class RankMemory(TypedDict):
+    """One rank's."""
+
+    rank: Annotated[Count, Field("The rank.")]
+    bytes: Annotated[SignedBytes, Field("How much.")]
+
+
+class MemoryOverRanks(TypedDict):
+    """Memory of one kind."""
+
+    what: Annotated[
+        str,
+        Field("`peak`, `reserved`, `left` of the limit, `growth` per step, or what is in use at the peak, by its use."),
+    ]
+    on_host: Annotated[bool, Field("Whether it is the host's.")]
+    ranks: Annotated[Positive, Field("How many ranks recorded it.")]
+    mean_bytes: Annotated[SignedBytes, Field("Their mean.")]
+    each: Annotated[list[RankMemory], Field("As above.", most=16)]
+
+
+class OverRanks(TypedDict):
+    """Time and memory of the ranks of a job by name, means of their used steps."""
+
+    kernels: Annotated[list[UseOverRanks], Field("Kernels.", most=50)]
+    ops: Annotated[
+        list[UseOverRanks],
+        Field("Ops by type: device time they launch themselves, without any their own on the host.", most=50),
+    ]
+    layers: Annotated[list[UseOverRanks], Field("Layers without those inside.", most=50)]
+    stages: Annotated[list[UseOverRanks], Field("Stages of the input.", most=50)]
+    memory: Annotated[list[MemoryOverRanks], Field("Of the allocator that holds most.")]
 
 
 class GradientsEntry(TypedDict):

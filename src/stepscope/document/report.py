@@ -19,7 +19,7 @@ from stepscope.document.memory import MemoryEntry, ProgramMemory
 from stepscope.document.ops import AnnotationsEntry, FunctionUseEntry, LayersEntry, OpsEntry
 from stepscope.document.profile import ProfileEntry
 from stepscope.document.programs import LazyMetricsEntry, ProgramEntry, Xla
-from stepscope.document.ranks import GradientsEntry, RanksEntry, TrafficEntry
+from stepscope.document.ranks import GradientsEntry, OverRanks, RanksEntry, TrafficEntry
 from stepscope.document.serving import CounterUseEntry, NetworkUseEntry, ServingEntry
 from stepscope.document.steps import AccountingRow, BreakdownEntry, StepEntry, SummaryEntry
 from stepscope.document.waits import Copy, CriticalPathEntry, IdleEntry, LaunchDelayEntry, OverlapEntry, SyncEntry
@@ -150,6 +150,7 @@ class Analyses(TypedDict):
     ]
     input: NotRequired[Annotated[InputPipeline, Field("The input pipeline.")]]
     ranks: NotRequired[Annotated[RanksEntry, Field("What the ranks of a job say together.")]]
+    over_ranks: NotRequired[Annotated[OverRanks, Field("Ranks of a job merged by name.")]]
     gradients: NotRequired[
         Annotated[
             GradientsEntry,

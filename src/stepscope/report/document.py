@@ -50,11 +50,17 @@ def brief(facts: Facts, diagnosis: Diagnosis, files: list[InputFile]) -> dict[st
 def of_job(facts: JobFacts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
     """The whole report of a job: the same document, with ``analyses.ranks``."""
     from stepscope.cluster.outline import outline as of_ranks
+    from stepscope.report.over_ranks import over_ranks
     from stepscope.report.ranks import ranks
 
     begun = _begun(of_ranks(facts), diagnosis, None)
     minor = [finding_entry(finding) for finding in diagnosis.minor]
-    more = {"minor_findings": minor, "ranks": ranks(facts), **exchange.of_job(facts, asked)}
+    more = {
+        "minor_findings": minor,
+        "ranks": ranks(facts),
+        "over_ranks": over_ranks(facts.ranks, [partial.uses for partial in facts.partials]),
+        **exchange.of_job(facts, asked),
+    }
     return {**begun, "analyses": begun["analyses"] | more}
 
 

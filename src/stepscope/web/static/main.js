@@ -11,7 +11,6 @@ import {
   choosePalette, chooseTheme, chosenPalette, chosenTheme, PALETTES, showTheme, THEMES,
 } from './core/theme.js';
 import { PAGES } from './pages/pages.js';
-import { ofOneRank } from './pages/rank.js';
 import { tracePage } from './pages/trace.js';
 import { captureForm } from './widgets/capture.js';
 import { traceParams } from './widgets/finding.js';
@@ -158,7 +157,7 @@ function show(page, context, moved) {
   main.classList.toggle('wide', page.id === 'trace' && !isJob);
   const top = main.scrollTop;
   put(main, h('h1', { class: page.id === 'trace' && !isJob ? 'sr' : '' }, page.title),
-    isJob && page.ofOneRank ? ofOneRank(context) : page.render(context));
+    isJob && page.ofJob ? page.ofJob(context) : page.render(context));
   if (chosen && page.ofSteps) main.querySelector('.page')?.prepend(scopeNote(main, context.scope()));
   main.scrollTop = moved ? scrolls.get(location.hash) ?? 0 : top;
   if (moved && drawn) main.focus({ preventScroll: true });
@@ -167,13 +166,13 @@ function show(page, context, moved) {
 }
 
 /**
- * Whether a page has something to show of a run; a job's has where it is of all ranks together, or of any in the trace.
+ * Whether a page has something to show of a run; the trace of a job has where it holds that of any rank.
  * @param {import('./core/types.js').Page} page
  * @param {Run} run
  */
 function inNavigation(page, { report, traces }) {
   if (page.id === 'compare') return data.compared || data.picks;
-  if (report.analyses.ranks && page.ofOneRank) return page.id === 'trace' && Object.keys(traces).length > 0;
+  if (report.analyses.ranks && page.id === 'trace') return Object.keys(traces).length > 0;
   return page.has?.(report) ?? true;
 }
 

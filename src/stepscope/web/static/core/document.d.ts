@@ -248,6 +248,7 @@ export interface Analyses {
   op_tree?: Program[];
   input?: InputPipeline;
   ranks?: Ranks;
+  over_ranks?: OverRanks;
   gradients?: Gradients;
   collectives?: Traffic[];
 }
@@ -1035,6 +1036,47 @@ export interface RankRow {
   findings: string[];
   pipeline_wait_ns_per_step: number | null;
   p_value: number | null;
+}
+
+/** Time and memory of the ranks of a job by name, means of their used steps. */
+export interface OverRanks {
+  kernels: UseOverRanks[];
+  ops: UseOverRanks[];
+  layers: UseOverRanks[];
+  stages: UseOverRanks[];
+  memory: MemoryOverRanks[];
+}
+
+/** What takes time under one name. */
+export interface UseOverRanks {
+  name: string;
+  of: string | null;
+  ranks: number;
+  mean_ns_per_step: number;
+  count_per_step: number | null;
+  each: RankUse[];
+}
+
+/** One rank's. */
+export interface RankUse {
+  rank: number;
+  ns_per_step: number;
+  count_per_step: number | null;
+}
+
+/** Memory of one kind. */
+export interface MemoryOverRanks {
+  what: string;
+  on_host: boolean;
+  ranks: number;
+  mean_bytes: number;
+  each: RankMemory[];
+}
+
+/** One rank's. */
+export interface RankMemory {
+  rank: number;
+  bytes: number;
 }
 
 /** The quick estimate of what reducing gradients takes. */

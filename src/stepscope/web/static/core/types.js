@@ -66,8 +66,8 @@
  *   announce: (text: string) => void,
  * }} Context
  * @typedef {{id: string, key: string, title: string, render: (context: Context) => Node,
- *   ofOneRank?: boolean, ofSteps?: boolean, has?: (report: Report) => boolean}} Page `ofOneRank`: a job's report has
- *   nothing for it; `ofSteps`: it has figures that the choice of steps could limit; `has`: whether it has anything.
+ *   ofJob?: (context: Context) => Node, ofSteps?: boolean, has?: (report: Report) => boolean}} Page `ofJob`: what it
+ *   shows of a job; `ofSteps`: it has figures that the choice of steps could limit; `has`: whether it has anything.
  */
 
 /**

@@ -9,6 +9,7 @@ import { related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { chosenTime, stepBars } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
+import { hasOverRanks, overRanks } from './over_ranks.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/document.js').InputPipeline} InputPipeline */
@@ -16,8 +17,10 @@ import { table } from '../widgets/table.js';
 const WAITS = ['input', 'infeed'];
 
 /** @type {import('../core/types.js').Page} */
-export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true, ofSteps: true,
-  has: ({ analyses, summary }) => Boolean(analyses.input || summary.parts_ns_per_step.input) };
+export const input = { id: 'input', key: 'i', title: 'Input', render, ofSteps: true,
+  ofJob: (context) => overRanks(context, 'input'),
+  has: (report) => Boolean(report.analyses.input || report.summary.parts_ns_per_step.input)
+    || hasOverRanks(report, 'input') };
 
 /** @param {Context} context */
 function render(context) {

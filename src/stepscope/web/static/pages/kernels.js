@@ -13,14 +13,16 @@ import { known, related, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
 import { delays, gaps, idleBy, syncs } from './kernels_idle.js';
 import { roofs } from './kernels_roofline.js';
+import { hasOverRanks, overRanks } from './over_ranks.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../widgets/merged.js').Merged} Merged */
 /** @typedef {import('../widgets/related.js').Tile} Tile */
 
 /** @type {import('../core/types.js').Page} */
-export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true, ofSteps: true,
-  has: ({ analyses }) => Boolean(analyses.kernels) };
+export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofSteps: true,
+  ofJob: (context) => overRanks(context, 'kernels'),
+  has: (report) => Boolean(report.analyses.kernels) || hasOverRanks(report, 'kernels') };
 
 /** @param {Context} context */
 function render(context) {

@@ -10,6 +10,7 @@ import { known, related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { table } from '../widgets/table.js';
 import { tipLines } from '../widgets/tip.js';
+import { hasOverRanks, overRanks } from './over_ranks.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/document.js').MemoryPool} MemoryPool */
@@ -22,9 +23,12 @@ const ROOM_NS = 1_000_000;
 const SHOWN = 3;
 
 /** @type {import('../core/types.js').Page} */
-export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true, ofSteps: true,
-  has: ({ analyses }) => Boolean(
-    analyses.memory?.pools.length || (analyses.program_memory && !analyses.program_memory.not_recorded)) };
+export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofSteps: true,
+  ofJob: (context) => overRanks(context, 'memory'),
+  has: (report) => {
+    const { memory: allocated, program_memory: compiled } = report.analyses;
+    return Boolean(allocated?.pools.length || (compiled && !compiled.not_recorded)) || hasOverRanks(report, 'memory');
+  } };
 
 /** @param {Context} context */
 function render(context) {

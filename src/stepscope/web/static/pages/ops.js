@@ -12,6 +12,7 @@ import { related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { table } from '../widgets/table.js';
 import { programs } from './ops_programs.js';
+import { hasOverRanks, overRanks } from './over_ranks.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/document.js').Layers} Layers */
@@ -21,8 +22,12 @@ import { programs } from './ops_programs.js';
 
 
 /** @type {import('../core/types.js').Page} */
-export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true, ofSteps: true,
-  has: ({ analyses }) => Boolean(analyses.ops || analyses.layers || analyses.functions || analyses.xla) };
+export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofSteps: true,
+  ofJob: (context) => overRanks(context, 'ops'),
+  has: (report) => {
+    const { ops: types, layers: own, functions: called, xla } = report.analyses;
+    return Boolean(types || own || called || xla) || hasOverRanks(report, 'ops');
+  } };
 
 /** @param {Context} context */
 function render(context) {

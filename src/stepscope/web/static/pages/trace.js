@@ -5,6 +5,7 @@ import { missing } from '../widgets/panel.js';
 import { warm } from '../trace/client.js';
 import { mountTrace } from '../trace/viewer.js';
 import { alignedStep, chosen, offered, together } from './beside.js';
+import { tracesOfRanks } from './rank.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').Source} Source */
@@ -53,7 +54,7 @@ export function tracePage(source, theme, moved) {
     known.delete(run);
   };
   return {
-    page: { id: 'trace', key: 't', title: 'Trace', render, ofOneRank: true },
+    page: { id: 'trace', key: 't', title: 'Trace', render, ofJob: tracesOfRanks },
     /**
      * What stands beside a run, or it beside: the same two stay in one view, whichever is looked at.
      * @param {number} run

@@ -57,7 +57,7 @@ export function table(given) {
   const draw = (all = state.all) => {
     const kept = chosen();
     const first = all ? kept : kept.slice(0, FIRST_ROWS);
-    put(body, first.flatMap((row) => withInner(given, columns, row)));
+    put(body, first.map((row) => withInner(given, columns, row)));
     count.textContent = kept.length === rows.length ? '' : `${kept.length} of ${rows.length} rows`;
     more.hidden = first.length === kept.length;
     more.textContent = `Show all ${kept.length} rows`;
@@ -135,7 +135,7 @@ function head(column, sort) {
 }
 
 /**
- * A row, and below it those that it stands for, which a button in it shows.
+ * A row; a button in it shows those that it stands for below it.
  * @template R
  * @param {{onRow?: (row: R) => void, rowLabel?: string, inner?: (row: R) => R[]}} given
  * @param {Column<R>[]} columns
@@ -143,16 +143,20 @@ function head(column, sort) {
  */
 function withInner({ onRow, rowLabel, inner }, columns, row) {
   const main = line(columns, row, onRow, rowLabel);
-  const others = (inner?.(row) ?? []).map((one) => line(columns, one, onRow, rowLabel));
-  if (!others.length) return [main];
-  for (const one of others) [one.hidden, one.className] = [true, 'inner'];
+  const others = inner?.(row) ?? [];
+  if (!others.length) return main;
+  /** @type {HTMLElement[]} */
+  let shown = [];
   const toggle = h('button', { type: 'button', class: 'opens', 'aria-expanded': 'false', onclick: () => {
-    const shows = toggle.getAttribute('aria-expanded') !== 'true';
+    const shows = !shown.length;
     toggle.setAttribute('aria-expanded', String(shows));
-    for (const one of others) one.hidden = !shows;
+    for (const one of shown) one.remove();
+    shown = shows ? others.map((one) => line(columns, one, onRow, rowLabel)) : [];
+    for (const one of shown) one.className = 'inner';
+    main.after(...shown);
   } }, `× ${others.length}`);
   main.cells[0].prepend(toggle);
-  return [main, ...others];
+  return main;
 }
 
 /**
