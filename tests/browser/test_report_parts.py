@@ -13,6 +13,7 @@ import stepscope
 from stepscope.units import format_ns
 from stepscope.web.assemble import ShownRun, html_file
 from tests.kit.traces import real_trace
+from tests.support import real_profile
 from tests.web.reports import EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 Reports = Callable[[str], str]
 Shot = Callable[["Page"], None]
-V100 = "kineto/v100_resnet50_workers0.json.gz"
+V100, QWEN = "kineto/v100_resnet50_workers0.json.gz", "kineto/h100_qwen05b.json.gz"
 JAX = "jax_eight_devices.xplane.pb.gz"
 
 
@@ -93,6 +94,43 @@ def test_a_kernel_of_eight_devices_is_a_row_that_opens(page: Page, reports: Repo
     assert len(shown) == len(same)
     for row, text in zip(same, shown, strict=True):
         assert format_ns(row["total_ns"]) in text
+
+
+@pytest.mark.real
+def test_layers_that_repeat_are_a_row_that_opens(page: Page, reports: Reports, shot: Shot) -> None:
+    real_trace(QWEN)
+    (layers,) = real_profile(QWEN).document()["analyses"]["layers"]
+    open_page(page, reports(QWEN), "ops")
+    panel = page.locator("section", has=page.locator("h2", has_text="Layers by the time"))
+    assert "Qwen2DecoderLayer_* × 24" in panel.locator(".flame").inner_text()
+    shot(page)
+    panel.get_by_role("button", name="Table", exact=True).click()
+    first, one = panel.locator("tbody tr").first, layers["alike"][0]
+    assert "Qwen2Model_0/Qwen2DecoderLayer_*/Qwen2Attention_*" in first.inner_text()
+    assert format_ns(one["whole"]["forward_ns_per_step"]) in first.inner_text()
+    first.get_by_role("button", name="× 24").click()
+    opened = panel.locator("tr.inner").all_inner_texts()
+    assert ["Qwen2Attention_" in text for text in opened] == [True] * 16
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("width", [1440, 390])
+def test_names_that_begin_alike_differ_in_what_is_seen_of_them(page: Page, reports: Reports, width: int) -> None:
+    real_trace(QWEN)
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page, reports(QWEN), "kernels")
+    names = page.get_by_role("table", name="Kernels", exact=True).locator("tbody td:first-child .name")
+    seen = names.evaluate_all("""(all) => all.map((one) => {
+        const width = one.getBoundingClientRect().width;
+        const range = document.createRange();
+        let fits = one.textContent.length;
+        do range.setStart(one.firstChild, 0), range.setEnd(one.firstChild, fits);
+        while (range.getBoundingClientRect().width > width && fits--);
+        return one.textContent.slice(0, fits);
+    })""")
+    long = [one for one in seen if one.startswith("at::native::")]
+    assert len(long) > 10
+    assert len(set(long)) > 0.8 * len(long)
 
 
 def test_steps_set_apart_do_not_flatten_the_others(page: Page, reports: Reports) -> None:

@@ -8,6 +8,7 @@ from math import isnan, nan
 
 import numpy as np
 
+from stepscope.analysis.alike import alike
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.memory import MemoryUse
 from stepscope.cluster.limits import RANKS_OF_A_USE, USES_KEPT
@@ -76,7 +77,7 @@ def uses_of(facts: Facts) -> RankUses:
             ((op.op, op.side), op.device_self_ns if op.side == "device" else op.self_ns, op.count) for op in ops
         ).per(steps),
         layers=_dearest(
-            ((layer.path, ""), layer.own_ns, layer.kernels) for of in facts.layers for layer in of.layers
+            ((one.path, ""), one.whole.own_ns, one.whole.kernels) for of in facts.layers for one in alike(of.layers)
         ).per(steps),
         stages=_dearest(
             [*waits, *(((one.name, one.side), one.ns, nan) for one in (stages.stages if stages else ()))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from stepscope.document.findings import WhereEntry
 from stepscope.document.kinds import Count, Field, Name, Ns, Positive, Rate, Share
@@ -79,6 +79,14 @@ class LayerEntry(TypedDict):
     whole_ns_per_step: Annotated[Ns, Field("Forward and backward with all layers inside it.", "with layers inside")]
 
 
+class AlikeLayers(TypedDict):
+    """Layers that are alike."""
+
+    whole: Annotated[LayerEntry, Field("Their sums; `*` where their numbers differ.")]
+    layers: Annotated[Positive, Field("How many.")]
+    each: Annotated[list[LayerEntry], Field("The dearest; none of one alone.", most=16)]
+
+
 class LayersEntry(TypedDict):
     """The layers on one device."""
 
@@ -87,6 +95,12 @@ class LayersEntry(TypedDict):
     outside_ns_per_step: Annotated[Ns, Field("The part in no layer.")]
     count: Annotated[Count, Field("How many layers there are.")]
     layers: Annotated[list[LayerEntry], Field("Dearest first.", most=50)]
+    alike: NotRequired[
+        Annotated[
+            list[AlikeLayers],
+            Field("Layers that differ in their numbers alone as one; absent where there are none.", most=50),
+        ]
+    ]
 
 
 class FunctionUseEntry(TypedDict):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stepscope.analysis.alike import Alike, alike
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.layers import Layer, Layers
 from stepscope.analysis.op_lines import by_line
 from stepscope.analysis.ops import OpTable, OpUse
 from stepscope.report.entries import plain
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 ROWS = 50
 """Ops, places and layers that a report lists."""
+EACH = 16
+"""Of layers that are alike those that are listed."""
 
 
 def ops(table: OpTable) -> entry.OpsEntry:
@@ -38,24 +42,38 @@ def _use(use: OpUse) -> entry.OpUseEntry:
 
 def layers(facts: Facts) -> list[entry.LayersEntry]:
     """``analyses.layers``."""
-    return [
-        {
-            "device": found.device,
-            "total_ns_per_step": facts.per_step(found.total_ns),
-            "outside_ns_per_step": facts.per_step(found.outside_ns),
-            "count": len(found.layers),
-            "layers": [
-                {
-                    "path": layer.path,
-                    "forward_ns_per_step": facts.per_step(layer.forward_ns),
-                    "backward_ns_per_step": facts.per_step(layer.backward_ns),
-                    "whole_ns_per_step": facts.per_step(layer.whole_ns),
-                    "kernels_per_step": layer.kernels / len(facts.used),
-                    "share": layer.own_ns / found.total_ns if found.total_ns else 0.0,
-                }
-                for layer in found.layers[:ROWS]
-            ],
-        }
-        for found in facts.layers
-        if found.layers
-    ]
+    return [_layers(facts, found) for found in facts.layers if found.layers]
+
+
+def _layers(facts: Facts, found: Layers) -> entry.LayersEntry:
+    made: entry.LayersEntry = {
+        "device": found.device,
+        "total_ns_per_step": facts.per_step(found.total_ns),
+        "outside_ns_per_step": facts.per_step(found.outside_ns),
+        "count": len(found.layers),
+        "layers": [_layer(facts, found, layer) for layer in found.layers[:ROWS]],
+    }
+    together = alike(found.layers)
+    if len(together) < len(found.layers):
+        made["alike"] = [_alike(facts, found, one) for one in together[:ROWS]]
+    return made
+
+
+def _alike(facts: Facts, found: Layers, one: Alike) -> entry.AlikeLayers:
+    each = one.layers[:EACH] if len(one.layers) > 1 else ()
+    return {
+        "whole": _layer(facts, found, one.whole),
+        "layers": len(one.layers),
+        "each": [_layer(facts, found, layer) for layer in each],
+    }
+
+
+def _layer(facts: Facts, found: Layers, layer: Layer) -> entry.LayerEntry:
+    return {
+        "path": layer.path,
+        "forward_ns_per_step": facts.per_step(layer.forward_ns),
+        "backward_ns_per_step": facts.per_step(layer.backward_ns),
+        "whole_ns_per_step": facts.per_step(layer.whole_ns),
+        "kernels_per_step": layer.kernels / len(facts.used),
+        "share": layer.own_ns / found.total_ns if found.total_ns else 0.0,
+    }

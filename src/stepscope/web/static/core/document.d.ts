@@ -526,6 +526,7 @@ export interface Layers {
   outside_ns_per_step: number;
   count: number;
   layers: Layer[];
+  alike?: AlikeLayers[];
 }
 
 /** A layer of the model. */
@@ -536,6 +537,13 @@ export interface Layer {
   share: number;
   kernels_per_step: number;
   whole_ns_per_step: number;
+}
+
+/** Layers that are alike. */
+export interface AlikeLayers {
+  whole: Layer;
+  layers: number;
+  each: Layer[];
 }
 
 /** Time per annotation: the ranges that the program or its framework named (record_function, TraceAnnotation, xp.Trace, tf.profiler.experimental.Trace), over the used steps. Steps are none. Absent where there is none. */

@@ -40,10 +40,45 @@ export function shorten(text, most = LONGEST_NAME) {
  * A name of a trace as an element that keeps its direction to itself; the whole of it on hover.
  * @param {string|null|undefined} text
  * @param {string} [className]
+ * @param {string} [shown] what of it is seen
  */
-export function name(text, className = 'name') {
+export function name(text, className = 'name', shown) {
   if (text === null || text === undefined) return h('span', { class: 'dim' }, '–');
-  return h('bdi', { class: className, title: shorten(text, 2000) }, shorten(withoutNoise(text)));
+  return h('bdi', { class: className, title: shorten(text, 2000) }, shorten(shown ?? withoutNoise(text)));
+}
+
+/** Characters of a name that a cell has room for; names that are alike so far keep as many of the beginning, and of
+ * what is before their difference. */
+const [CELL, ALIKE_HEAD, ALIKE_BEFORE] = [60, 16, 6];
+/** Where names differ further ahead the difference is seen anyway. */
+const ALIKE = 40;
+
+/**
+ * What cells show of names that begin alike and are too long for a cell: those lose their middle, up to where they
+ * differ.
+ * @param {string[]} names
+ * @returns {Map<string, string>} by name, of those alone
+ */
+export function toldApart(names) {
+  const long = [...new Set(names)].map((one) => ({ text: one, shown: withoutNoise(one) }))
+    .filter(({ shown }) => shown.length > CELL).sort((a, b) => (a.shown < b.shown ? -1 : 1));
+  const common = long.slice(1).map(({ shown }, at) => alike(long[at].shown, shown));
+  const ends = long.map((_, at) => [common[at - 1] ?? 0, common[at] ?? 0].filter((one) => one >= ALIKE));
+  const from = (/** @type {number} */ at, /** @type {(...all: number[]) => number} */ pick) => (
+    `${long[at].shown.slice(0, ALIKE_HEAD)}…${long[at].shown.slice(pick(...ends[at]) - ALIKE_BEFORE)}`);
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  const first = long.map((_, at) => (ends[at].length ? from(at, Math.min) : ''));
+  for (const one of first) seen.set(one.slice(0, CELL), (seen.get(one.slice(0, CELL)) ?? 0) + 1);
+  return new Map(long.flatMap(({ text }, at) => (first[at]
+    ? [[text, (seen.get(first[at].slice(0, CELL)) ?? 0) > 1 ? from(at, Math.max) : first[at]]] : [])));
+}
+
+/** How many characters two texts begin with alike. @param {string} a @param {string} b */
+function alike(a, b) {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return at;
 }
 
 /**

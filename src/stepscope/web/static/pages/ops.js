@@ -17,6 +17,7 @@ import { hasOverRanks, overRanks } from './over_ranks.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/document.js').Layers} Layers */
 /** @typedef {import('../core/document.js').OpUse} OpUse */
+/** @typedef {import('../core/document.js').Layer & {layers?: number, inner?: Layer[]}} Layer */
 /** @typedef {import('../core/document.js').Annotation} Annotation */
 /** @typedef {keyof import('../core/document.js').AnnotationMeans} Of */
 
@@ -74,18 +75,23 @@ function placement({ report }) {
 function layers(context, found) {
   const what = found.device === null ? 'ops' : 'kernels';
   const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
-  const listed = found.layers.length;
+  /** @type {Layer[]} */
+  const rows = found.alike?.map(({ whole, layers: times, each }) => ({ ...whole, layers: times, inner: each })) ?? found.layers;
+  const listed = rows.reduce((sum, row) => sum + (row.layers ?? 1), 0);
   const cut = listed < found.count ? `; the ${listed} layers of ${found.count} that cost most` : '';
+  const alike = found.alike ? '; layers that differ in their numbers alone are one row, which opens' : '';
   const [outside, total] = [found.outside_ns_per_step, found.total_ns_per_step].map(formatNs);
-  const note = `${outside} of ${total} per step in no layer${cut}`;
+  const note = `${outside} of ${total} per step in no layer${alike}${cut}`;
   return charted(`Layers by the time of their ${what}${many}`, { note }, () => flame({
     label: 'Layers, forward and backward, per step. Arrow keys move, Enter looks closer, Escape shows the whole',
-    leaves: found.layers.map((layer) => ({ path: layer.path, value: layer.whole_ns_per_step })),
+    leaves: rows.map((row) => ({ path: row.path, value: row.whole_ns_per_step, times: row.layers })),
     format: (value) => `${formatNs(value)} per step`,
     announce: context.announce,
   }), () => table({
     label: 'Layers',
-    rows: found.layers,
+    rows,
+    inner: (row) => row.inner ?? [],
+    times: (row) => row.layers,
     columns: [
       named('layer', (row) => row.path),
       ns('forward', (row) => row.forward_ns_per_step),

@@ -137,9 +137,10 @@ function list(context, { label, of, size, rows }) {
     label,
     rows,
     inner: (row) => row.inner ?? [],
+    times: (row) => row.ranks,
     filter: context.place.params.name,
     columns: [
-      { title: 'name', value: (row) => row.name,
+      { title: 'name', value: (row) => row.name, names: true,
         show: (row) => (row.most ? name(row.name) : rankOf(row.rank, row.name)) },
       word(of || 'of', (row) => row.of),
       { title: 'mean', value: (row) => row.value, numeric: true, unit: size ? 'bytes' : 'ns',

@@ -70,7 +70,7 @@ export function share(title, value) {
  * @returns {Column<R>}
  */
 export function named(title, value) {
-  return { title, value, show: (row) => name(value(row)) };
+  return { title, value, names: true, show: (row) => name(value(row)) };
 }
 
 /**

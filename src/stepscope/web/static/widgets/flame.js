@@ -5,8 +5,8 @@ import { visible } from '../core/text.js';
 import { hideTip, showTip } from './tip.js';
 
 /**
- * @typedef {{path: string, value: number}} Leaf
- * @typedef {{name: string, path: string, value: number, listed: boolean, children: Node_[]}} Node_
+ * @typedef {{path: string, value: number, times?: number}} Leaf `times`: how many it stands for
+ * @typedef {{name: string, path: string, value: number, times: number, listed: boolean, children: Node_[]}} Node_
  */
 
 const ROW = 22;
@@ -19,7 +19,7 @@ const NARROWEST = 0.0015;
  */
 export function treeOf(leaves) {
   /** @type {Node_} */
-  const root = { name: '', path: '', value: 0, listed: false, children: [] };
+  const root = { name: '', path: '', value: 0, times: 1, listed: false, children: [] };
   for (const leaf of leaves) {
     let at = root;
     let path = '';
@@ -27,13 +27,14 @@ export function treeOf(leaves) {
       path = path ? `${path}/${part}` : part;
       let next = at.children.find((one) => one.name === part);
       if (!next) {
-        next = { name: part, path, value: 0, listed: false, children: [] };
+        next = { name: part, path, value: 0, times: 1, listed: false, children: [] };
         at.children.push(next);
       }
       at = next;
     }
     at.listed = true;
     at.value = leaf.value;
+    at.times = leaf.times ?? 1;
   }
   settle(root);
   return root;
@@ -89,7 +90,8 @@ export function flame(given) {
    * @param {Node_[]} line
    */
   const box = (node, left, width, depth, line) => {
-    const text = `${visible(node.path)}: ${node.listed ? '' : 'at least '}${given.format(node.value)}`;
+    const times = node.times > 1 ? ` × ${node.times}` : '';
+    const text = `${visible(node.path)}${times}: ${node.listed ? '' : 'at least '}${given.format(node.value)}`;
     const element = h(
       'div',
       {
@@ -109,7 +111,7 @@ export function flame(given) {
         onpointerleave: hideTip,
         onkeydown: (/** @type {KeyboardEvent} */ event) => onKey(event, element),
       },
-      width > 0.02 ? h('bdi', null, visible(node.name)) : null,
+      width > 0.02 ? h('span', null, h('bdi', null, visible(node.name)), times) : null,
     );
     return element;
   };

@@ -2,7 +2,7 @@
 
 import { copyText, h, put } from '../core/dom.js';
 import { ABSENT } from '../core/units.js';
-import { shorten } from '../core/text.js';
+import { name, shorten, toldApart } from '../core/text.js';
 
 const FIRST_ROWS = 100;
 
@@ -15,7 +15,9 @@ const FIRST_ROWS = 100;
  *   numeric?: boolean,
  *   wide?: boolean,
  *   unit?: string,
- * }} Column `unit`: of `value`, for copies; `value` is what sorts, filters and is copied; `show` what is seen.
+ *   names?: boolean,
+ * }} Column `names`: of a trace, of which long ones lose what they have in common;
+ *   `unit`: of `value`, for copies; `value` is what sorts, filters and is copied; `show` what is seen.
  */
 
 /**
@@ -29,11 +31,14 @@ const FIRST_ROWS = 100;
  *   onRow?: (row: R) => void,
  *   rowLabel?: string,
  *   inner?: (row: R) => R[],
- * }} given `filter` is what the filter begins with; `inner`: what a row stands for, shown below it when it is opened.
+ *   times?: (row: R) => number|undefined,
+ * }} given `filter` is what the filter begins with; `inner`: what a row stands for, shown below it when it is
+ *   opened, and `times` how many that is where not all are there.
  */
 export function table(given) {
   const { label, rows, onRow } = given;
-  const columns = told(given.columns, rows);
+  const all = given.inner ? rows.flatMap((row) => [row, ...given.inner?.(row) ?? []]) : rows;
+  const columns = told(given.columns, rows).map((column) => (column.names ? withNames(column, all) : column));
   const state = { sort: -1, down: true, filter: given.filter ?? '', all: false };
   const body = h('tbody', null);
   const count = h('span', { class: 'dim', role: 'status' });
@@ -54,9 +59,9 @@ export function table(given) {
     });
     draw();
   };
-  const draw = (all = state.all) => {
+  const draw = (whole = state.all) => {
     const kept = chosen();
-    const first = all ? kept : kept.slice(0, FIRST_ROWS);
+    const first = whole ? kept : kept.slice(0, FIRST_ROWS);
     put(body, first.map((row) => withInner(given, columns, row)));
     count.textContent = kept.length === rows.length ? '' : `${kept.length} of ${rows.length} rows`;
     more.hidden = first.length === kept.length;
@@ -119,6 +124,23 @@ function told(columns, rows) {
   return columns.filter((column) => rows.some((row) => !absent(column.value(row))));
 }
 
+/**
+ * A column of names that cannot be taken for each other.
+ * @template R
+ * @param {Column<R>} column
+ * @param {R[]} rows
+ * @returns {Column<R>}
+ */
+function withNames(column, rows) {
+  const valueOf = (/** @type {R} */ row) => /** @type {string|null|undefined} */ (column.value(row));
+  const apart = toldApart(rows.flatMap((row) => valueOf(row) ?? []));
+  return apart.size ? { ...column, show: (row) => {
+    const value = valueOf(row);
+    const shown = apart.get(value ?? '');
+    return shown || !column.show ? name(value, 'name', shown) : column.show(row);
+  } } : column;
+}
+
 /** @param {unknown} value */
 function absent(value) {
   return value === null || value === undefined || value === '';
@@ -137,11 +159,12 @@ function head(column, sort) {
 /**
  * A row; a button in it shows those that it stands for below it.
  * @template R
- * @param {{onRow?: (row: R) => void, rowLabel?: string, inner?: (row: R) => R[]}} given
+ * @param {{onRow?: (row: R) => void, rowLabel?: string, inner?: (row: R) => R[],
+ *   times?: (row: R) => number|undefined}} given
  * @param {Column<R>[]} columns
  * @param {R} row
  */
-function withInner({ onRow, rowLabel, inner }, columns, row) {
+function withInner({ onRow, rowLabel, inner, times }, columns, row) {
   const main = line(columns, row, onRow, rowLabel);
   const others = inner?.(row) ?? [];
   if (!others.length) return main;
@@ -154,7 +177,7 @@ function withInner({ onRow, rowLabel, inner }, columns, row) {
     shown = shows ? others.map((one) => line(columns, one, onRow, rowLabel)) : [];
     for (const one of shown) one.className = 'inner';
     main.after(...shown);
-  } }, `× ${others.length}`);
+  } }, `× ${times?.(row) ?? others.length}`);
   main.cells[0].prepend(toggle);
   return main;
 }
