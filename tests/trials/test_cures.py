@@ -13,7 +13,7 @@ from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
 from stepscope.report.trials import tail
-from stepscope.trials.arms import chosen, named
+from stepscope.trials.arms import Arm, chosen, named, refined
 from stepscope.trials.document import WHY_NOT, predicted, without_cure
 from stepscope.web.proof import proof
 
@@ -67,7 +67,8 @@ EVERY = ("PyTorch", "JAX", "TensorFlow")
 
 def finding(rule: str, *workers: int) -> dict[str, Any]:
     options = [{"title": "x", "predicted_step_ns": 10 * n, "best_step_ns": n, "workers": n} for n in workers]
-    return {"id": f"{rule}.1", "rule": rule, "predicted_step_ns": 5, "best_step_ns": None, "options": options}
+    promise = {"predicted_step_ns": 5, "best_step_ns": None, "options": options}
+    return {"id": f"{rule}.1", "rule": rule, "where": [], **promise}
 
 
 def test_what_the_findings_call_for_is_tried_and_the_number_that_a_finding_names_too() -> None:
@@ -90,6 +91,16 @@ def test_cures_are_those_of_the_framework_and_of_keras_where_that_makes_the_step
     assert "tf-jit" in one
     on_jax = [arm.name for arm in chosen(diagnosis("JAX", finding("running_eagerly")), 2, of_keras=True)]
     assert {"jax-jit", "keras-jit", "keras-steps-per-execution=4"} <= set(on_jax)
+
+
+def test_numbers_that_go_along_with_others_are_tried_again_at_the_best_of_those() -> None:
+    answers = (finding("input_bound"),)
+    tried = [Arm((spec,), answers) for spec in ("workers=0", "workers=2", "prefetch=4", "prefetch=8", "compile")]
+    ((base, further),) = refined([tried[1], tried[4]], tried)
+    assert (base.name, [arm.name for arm in further]) == ("workers=2", ["workers=2+prefetch=4", "workers=2+prefetch=8"])
+    assert refined([tried[0]], tried) == []  # Without workers nobody makes batches ahead.
+    assert refined([tried[1]], tried[:2]) == []  # Nobody asked for it.
+    assert {cure.along for cure in CURES} <= {None, *BY_NAME}
 
 
 @pytest.mark.parametrize("framework", EVERY)
@@ -116,6 +127,10 @@ def test_a_finding_is_without_cure_where_none_of_its_job_answers_it_whatever_is_
     assert [each["title"] for each in without_cure(diagnosis("JAX", *two), of_keras=False)] == ["keras_slow"]
     (told,) = without_cure(diagnosis("PyTorch", finding("callback_time") | {"title": "x"}), of_keras=False)
     assert told["why"].startswith("Whether the job needs the value at once")
+    reads = finding("python_overhead") | {"title": "x", "where": [{"op": None}, {"op": "aten::item"}]}
+    (told,) = without_cure(diagnosis("PyTorch", reads), of_keras=False)
+    assert told["why"].startswith("Of what it advises, reading numbers less often: whether the job needs the value")
+    assert not without_cure(diagnosis("PyTorch", reads | {"where": [{"op": "aten::mm"}]}), of_keras=False)
     assert set(WHY_NOT) <= {file.RULE.id for file in RULES}
     assert [each["title"] for each in without_cure(diagnosis("TensorFlow", *two), of_keras=False)] == [
         "hot_python", "keras_slow",

@@ -11,7 +11,7 @@ from stepscope.capture.results import Recording
 from stepscope.trials.arguments import batch_sizes
 from stepscope.trials.arms import Arm
 from stepscope.trials.process import TrialRun
-from stepscope.trials.schedule import TrialSchedule, best_of_groups
+from stepscope.trials.schedule import TrialSchedule, best_of_groups, improved
 
 
 def ran(step_ns: int | None, cures: Mapping[str, dict[str, Any]] | None = None, **more: Any) -> TrialRun:
@@ -170,3 +170,23 @@ def test_times_of_another_batch_size_are_for_as_many_samples_and_none_is_tried_a
     }
     assert fourfold.failed
     assert (eightfold.out, eightfold.runs) == ("-b=32 fails already", [])
+
+
+def test_what_is_set_beside_a_cure_is_told_from_that_cure_and_stays_out_where_it_adds_nothing() -> None:
+    base, more, same = Arm(("workers=2",)), Arm(("workers=2", "prefetch=4")), Arm(("workers=2", "prefetch=8"))
+    alone = Arm(("prefetch=4",))
+    made, order = schedule(
+        {
+            "as-it-is": lambda n: 1000 + n % 3,
+            base.name: lambda n: 500 + n % 3,
+            more.name: lambda n: 300 + n % 3,
+            same.name: lambda n: 500 + n % 2,
+        }
+    )
+    made.compare([base])
+    begun = len(order)
+    made.compare([more, same], base)
+    there = ["as-it-is", base.name, more.name, same.name]
+    assert order[begun : begun + 8] == [*there, *reversed(there)]
+    assert improved([base, alone], base, [more, same]) == [more]  # The other sets the same twice.
+    assert improved([base, alone], base, [same]) == [base, alone]

@@ -85,6 +85,25 @@ def test_a_cure_that_helps_is_measured_and_its_patch_has_the_same_effect(tmp_pat
     assert again["keep"] == []
 
 
+def test_batches_made_ahead_are_tried_with_the_workers_that_help(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "loader.py", tmp_path)
+    arguments = ("--cure", "workers=2", "--cure", "prefetch", "--steps", "20", "--format", "json", "loader.py")
+    document = json.loads(tried(tmp_path, *arguments).stdout)
+    both = trial(document, "workers=2+prefetch=4")
+    assert both["measured"]["after_ns"] < 0.75 * both["measured"]["before_ns"]
+    assert (trial(document, "prefetch=4")["why"], document["keep"][0]) == ("the loader has no workers", "workers=2")
+
+
+def test_half_precision_scales_losses_and_clips_what_gradients_are(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "clipped.py", tmp_path)
+    arguments = ("--cure", "fp16", "--steps", "20", "--budget", "60s", "--format", "json", "clipped.py")
+    document = json.loads(tried(tmp_path, *arguments).stdout)
+    row = trial(document, "fp16")
+    assert row["values"]["outcome"] == "differs"
+    assert 1e-4 < row["values"]["largest"] < 0.03  # 0.07 where scaled gradients are clipped, 0.5 where steps are lost.
+    assert row["places"][0]["function"] == "main"
+
+
 def test_a_job_that_writes_to_a_fixed_place_is_not_tried_unless_told(tmp_path: Path) -> None:
     shutil.copy(SCRIPTS / "checkpoints.py", tmp_path)
     stopped = tried(tmp_path, "--cure", "garbage", "--steps", "5", "checkpoints.py", status=2)
@@ -234,6 +253,33 @@ def test_what_helps_and_what_hurts_is_measured(
     assert least < row["measured"]["after_ns"] / row["measured"]["before_ns"] < most
     assert (cure in document["keep"]) <= (most < 1)
     assert row["values"]["outcome"] in ("equal", "rounding")
+
+
+def test_reading_numbers_less_often_is_named_as_not_tried(tmp_path: Path) -> None:
+    shutil.copy(NEWCOMERS / "read_numbers.py", tmp_path)
+    document = json.loads(
+        tried(tmp_path, "--cure", "garbage", "--steps", "20", "--format", "json", "read_numbers.py").stdout
+    )
+    (told,) = [each for each in document["findings_without_cure"] if each["finding"].startswith("python_overhead")]
+    assert "reading numbers less often" in told["why"]
+
+
+@pytest.mark.timed
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot be kept to two cores here")
+def test_of_too_many_workers_the_right_answer_is_fewer(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "too_many_workers.py", tmp_path)
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[:2])  # What is started keeps to them.
+    try:
+        arguments = ("--cure", "workers", "--steps", "20", "--budget", "2m", "--format", "json", "too_many_workers.py")
+        document = json.loads(tried(tmp_path, *arguments).stdout)
+    finally:
+        os.sched_setaffinity(0, cores)
+    best = document["trials"][0]
+    assert best["verdict"] == "helps"
+    assert document["keep"] == [best["name"]]
+    assert best["cures"][0]["value"] <= 2
+    assert best["measured"]["after_ns"] < 0.8 * best["measured"]["before_ns"]
 
 
 @pytest.mark.timed

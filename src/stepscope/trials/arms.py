@@ -82,6 +82,22 @@ def named(names: Sequence[str], findings: Sequence[dict[str, Any]], cores: int) 
     return arms
 
 
+def refined(best: Sequence[Arm], tried: Sequence[Arm]) -> list[tuple[Arm, list[Arm]]]:
+    """The next line of a search over two numbers: cures whose numbers go along with another's, at that one's best."""
+    along = [arm for arm in tried if len(arm.cures) == 1 and arm.cures[0][0].along is not None]
+    made = []
+    for base in best:
+        names = {cure.name for cure, value in base.cures if value}
+        further = [
+            Arm((*base.specs, *arm.specs), (*base.answers, *arm.answers))
+            for arm in along
+            if arm.cures[0][0].along in names
+        ]
+        if further:
+            made.append((base, further))
+    return made
+
+
 def _arms(cure: Cure, cores: int, answers: tuple[dict[str, Any], ...]) -> list[Arm]:
     values: Sequence[int | None] = (None,)
     if cure.values is not None:

@@ -13,11 +13,11 @@ from stepscope.capture.options import Options
 from stepscope.errors import UsageError
 from stepscope.trials import document, patch
 from stepscope.trials.arguments import batch_sizes
-from stepscope.trials.arms import Arm, chosen, named
+from stepscope.trials.arms import Arm, chosen, named, refined
 from stepscope.trials.baseline import Baseline, recorded
 from stepscope.trials.kept import Kept
 from stepscope.trials.process import Command, TrialRun
-from stepscope.trials.schedule import TrialSchedule, best_of_groups
+from stepscope.trials.schedule import TrialSchedule, best_of_groups, improved
 from stepscope.units import format_ns
 
 FEWEST_STEPS, MOST_STEPS = 20, 200
@@ -74,17 +74,22 @@ def attempt(asked: TrialRequest) -> tuple[dict[str, Any], patch.Patch]:
         arms = [] if sizes else chosen(base.document, base.cores, of_keras=base.of_keras)
     arms += [Arm((), argument=size) for size in sizes]
     schedule = TrialSchedule(Arm(()), _Starting(asked, job, base, kept), until)
+    best: list[Arm] = []
     together: Arm | None = None
     try:
         schedule.compare(arms)
         best = best_of_groups(arms, schedule.baseline)
+        for base_arm, further in refined(best, arms):
+            arms += further
+            schedule.compare(further, base_arm)
+            best = improved(best, base_arm, further)
         cures = [arm for arm in best if arm.argument is None]
         if len(cures) > 1 and schedule.ended is None:
             together = Arm(tuple(spec for arm in cures for spec in arm.specs))
             schedule.compare([together])
     except KeyboardInterrupt:
         schedule.ended = "it was interrupted"
-        best = best_of_groups(arms, schedule.baseline)
+        best = best or best_of_groups(arms, schedule.baseline)
     helped = _helped(best, together, schedule.baseline)
     change = patch.made(document.applied(helped), base.script, Path.cwd())
     return document.make(asked.command, base, schedule, arms, together, helped, change), change

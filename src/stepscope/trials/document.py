@@ -9,6 +9,7 @@ from typing import Any
 from stepscope._version import __version__
 from stepscope.capture.cures import fitting
 from stepscope.capture.cures.cure import Cure
+from stepscope.names.producing import reads_numbers
 from stepscope.trials import patch, values
 from stepscope.trials.arms import Arm
 from stepscope.trials.baseline import Baseline
@@ -132,19 +133,29 @@ def predicted(arm: Arm) -> dict[str, Any] | None:
 
 
 def without_cure(document: dict[str, Any], *, of_keras: bool) -> list[dict[str, str]]:
-    """The findings of a diagnosis that no cure of its job answers, whatever was asked for."""
+    """The findings of a diagnosis that no cure of its job answers, or whose reads of numbers none leaves out, whatever
+    was asked for."""
     profile = document["profile"]
     cures = fitting(profile["framework"], has_device=bool(profile["devices"]), of_keras=of_keras)
     answered = {rule for cure in cures for rule in cure.answers}
     return [
-        {"finding": each["id"], "title": each["title"], "why": WHY_NOT.get(each["rule"], _FROM_OUTSIDE)}
+        {"finding": each["id"], "title": each["title"], "why": why}
         for each in document["findings"]
-        if each["rule"] not in answered
+        if (why := _why_not(each) if each["rule"] not in answered else _READS if _reads_numbers(each) else None)
     ]
+
+
+def _why_not(finding: dict[str, Any]) -> str:
+    return WHY_NOT.get(finding["rule"], _FROM_OUTSIDE)
+
+
+def _reads_numbers(finding: dict[str, Any]) -> bool:
+    return any(place["op"] is not None and reads_numbers(place["op"]) for place in finding["where"])
 
 
 _FROM_OUTSIDE = "No cure of it can be put in from outside."
 _NEEDED = "Whether the job needs the value at once, or could read it every N steps, cannot be seen from outside."
+_READS = f"Of what it advises, reading numbers less often: {_NEEDED[0].lower()}{_NEEDED[1:]}"
 _LOOP = "What the job's loop runs over cannot be made ahead from outside."
 WHY_NOT = {
     "callback_time": _NEEDED, "loop_sync": _NEEDED, "python_overhead": _NEEDED, "sync_bound": _NEEDED,

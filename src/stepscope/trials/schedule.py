@@ -34,12 +34,15 @@ class TrialSchedule:
     _block: int = 0
     _wall_s: list[float] = field(default_factory=list)
 
-    def compare(self, arms: Sequence[Arm]) -> None:
-        """Run arms beside the unchanged job until each can be told, or is out."""
+    def compare(self, arms: Sequence[Arm], beside: Arm | None = None) -> None:
+        """Run arms beside the unchanged job until each can be told from it, or is out.
+
+        ``beside`` is an arm that runs with them, and from which each is to be told instead.
+        """
         for _ in range(LOOKS):
-            active = [arm for arm in arms if arm.out is None and not self._is_told(arm)]
+            active = [arm for arm in arms if arm.out is None and not self._is_told(arm, beside or self.baseline)]
             for at in range(0, len(active), MOST_ARMS):
-                if not self._there_and_back(active[at : at + MOST_ARMS]):
+                if not self._there_and_back([*filter(None, [beside]), *active[at : at + MOST_ARMS]]):
                     return
             for arm in active:
                 self._leave_behind(arm, active)
@@ -66,8 +69,8 @@ class TrialSchedule:
                 return False
         return True
 
-    def _is_told(self, arm: Arm) -> bool:
-        found = arm.against(self.baseline)
+    def _is_told(self, arm: Arm, other: Arm) -> bool:
+        found = arm.against(other)
         return found is not None and found.verdict != "unknown"
 
     def _leave_behind(self, arm: Arm, active: Sequence[Arm]) -> None:
@@ -123,3 +126,15 @@ def best_of_groups(arms: Iterable[Arm], baseline: Arm) -> list[Arm]:
         if rival is None or _mean(arm) < _mean(rival):
             best[arm.group] = arm
     return list(best.values())
+
+
+def improved(best: Sequence[Arm], base: Arm, further: Iterable[Arm]) -> list[Arm]:
+    """The best with what more was set beside one of them in its place, where that is faster than it; else that one,
+    which is the smaller change."""
+    faster = [arm for arm in further if (found := arm.against(base)) is not None and found.verdict == "helps"]
+    if not faster:
+        return list(best)
+    other = min(faster, key=_mean)
+    names = {cure.name for cure, _ in other.cures}
+    kept = [arm for arm in best if arm is base or not any(cure.name in names for cure, _ in arm.cures)]
+    return [other if arm is base else arm for arm in kept]

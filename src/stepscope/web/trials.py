@@ -62,8 +62,9 @@ def _curves(document: Document) -> list[str]:
     """A curve for each cure of which several numbers were measured."""
     groups: dict[str, list[tuple[int, int]]] = {}
     for row in document["trials"]:
-        only = row["cures"][0] if len(row["cures"]) == 1 else None
-        varied = row["argument"] or (only and {"name": only["cure"], "value": only["value"]})
+        *others, last = row["cures"] or [None]
+        beside = "".join(f" with {each['cure']}={each['value']}" for each in others)
+        varied = row["argument"] or {"name": last["cure"] + beside, "value": last["value"]}
         if varied and varied["value"] is not None and row["measured"] is not None:
             groups.setdefault(varied["name"], []).append((varied["value"], row["measured"]["after_ns"]))
     return [_curve(name, sorted(points)) for name, points in groups.items() if len(points) > 1]

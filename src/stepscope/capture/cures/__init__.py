@@ -9,6 +9,7 @@ from .cure import ANY, Applying, Cure
 from .environment import COMPILATION_CACHE, EXPANDABLE, LATENCY_HIDING, PRIVATE_THREADS
 from .garbage import GARBAGE
 from .gradients import BUCKET_SIZE, NO_SYNC, SET_TO_NONE, STATIC_GRAPH
+from .half_precision import FP16
 from .jax_donation import DONATION
 from .jax_jit import JIT
 from .keras import JIT_COMPILE, KERAS_BF16, STEPS_PER_EXECUTION
@@ -26,8 +27,8 @@ from .workers import WORKERS
 CURES: tuple[Cure, ...] = (
     WORKERS, PERSISTENT_WORKERS, PREFETCH, PINNED_MEMORY, PREFETCH_AHEAD, PARALLEL_MAP, JIT, STEPS_PER_EXECUTION,
     JIT_COMPILE, TF_JIT, DONATION, TF_THREADS, KERAS_BF16, LATENCY_HIDING, COMPILATION_CACHE, GARBAGE, THREADS,
-    INTEROP_THREADS, COMPILE, CUDA_GRAPHS, FUSED_OPTIMIZER, FOREACH_OPTIMIZER, SET_TO_NONE, BF16, TF32, CHANNELS_LAST,
-    CUDNN_BENCHMARK, NO_SYNC, BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE, PRIVATE_THREADS,
+    INTEROP_THREADS, COMPILE, CUDA_GRAPHS, FUSED_OPTIMIZER, FOREACH_OPTIMIZER, SET_TO_NONE, BF16, FP16, TF32,
+    CHANNELS_LAST, CUDNN_BENCHMARK, NO_SYNC, BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE, PRIVATE_THREADS,
 )  # fmt: skip
 """In the order in which they are tried: what the job waits for first, then what it computes."""
 
@@ -58,7 +59,7 @@ def parsed(text: str) -> tuple[Cure, int | None]:
 
 def into(recorder: Any, module_name: str, module: Any) -> None:
     """Put the cures that the options ask for into a framework that was just imported."""
-    for spec in recorder.options.cures:
+    for spec in reversed(recorder.options.cures):  # The first stands outermost: the others see what it changed.
         cure, value = parsed(spec)
         told = recorder.manifest.facts.setdefault("cures", {})
         if cure.into is not None and spec not in told and cure.module in (module_name, ANY):

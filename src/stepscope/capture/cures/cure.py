@@ -168,6 +168,8 @@ class Cure:
     """Gets the module and the recorder, whose hooks are taken out when all is over."""
     values: Callable[[int], Sequence[int]] | None = None
     """The numbers that are tried, of a cure that takes one, where so many cores are there."""
+    along: str | None = None
+    """A cure with whose best number the numbers of this one are tried again: alone it may have nothing to change."""
     environment: Callable[[int | None], dict[str, str]] | None = None
     changes_numbers: bool = False
     """Whether it computes with other precision or in other batches, so that results differ by its nature."""

@@ -104,6 +104,7 @@ def _into_no_sync(applying: Applying, torch: Any, recorder: Any) -> None:
 
     replace(recorder, parallel, "forward", forward)
     import_module("torch.optim.optimizer").register_optimizer_step_post_hook(stepped)
+    recorder.on_done.append(models.clear)  # The hook stays, with nothing to do: none may go while PyTorch walks them.
 
 
 NO_SYNC = Cure(

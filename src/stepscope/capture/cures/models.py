@@ -69,3 +69,11 @@ def before_first_call(torch: Any, recorder: Any, does: Callable[[Any, FrameType]
                 module.__call__ = calling
 
     replace(recorder, module, "__call__", calling)
+
+
+def other_precision(torch: Any, model: Any) -> str | None:
+    """Why autocast would change nothing of a model; None where it computes in float32."""
+    if torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled():
+        return "the model is called within autocast already"
+    kinds = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
+    return None if torch.float32 in kinds or not kinds else f"the model's parameters are {min(map(str, kinds))} already"

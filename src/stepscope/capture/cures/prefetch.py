@@ -30,5 +30,6 @@ PREFETCH = Cure(
     module="torch",
     into=_into,
     values=lambda _: (4, 8),
+    along="workers",
     patch=lambda _: (Keywords((("prefetch_factor", "{value}"),)),),
 )
