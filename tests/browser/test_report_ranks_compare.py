@@ -265,6 +265,28 @@ def test_compare(page: Page, compared: str, comparison: dict[str, Any], shot: Sh
     shot(page)
 
 
+def test_the_difference_is_a_flame_graph_and_a_table(
+    page: Page, compared: str, comparison: dict[str, Any], shot: Shot
+) -> None:
+    open_page(page, compared, "compare")
+    panel = section(page, "Difference by op and kernel")
+    boxes = panel.get_by_role("treeitem")
+    gone = next(box for box in comparison["work"] if not box["after_ns"])
+    said = f"{'/'.join(gone['path'])}: −{format_ns(gone['before_ns'])} per step"
+    box = panel.get_by_role("treeitem", name=said, exact=True)
+    new = next(box for box in comparison["work"] if not box["before_ns"])
+    assert "shrank" in str(box.get_attribute("class"))
+    grown = panel.get_by_role("treeitem", name=f"{'/'.join(new['path'])}: +{format_ns(new['after_ns'])} per step")
+    assert "grew" in str(grown.get_attribute("class"))
+    colours = [one.evaluate("(one) => getComputedStyle(one).backgroundColor") for one in (box, grown, boxes.first)]
+    assert len(set(colours)) == 3
+    tops = {one.evaluate("(one) => one.getBoundingClientRect().top") for one in boxes.all()}
+    assert len(tops) == max(len(box["path"]) for box in comparison["work"])
+    shot(page)
+    panel.get_by_role("button", name="Table", exact=True).click()
+    assert panel.locator("tbody tr").count() == min(len(comparison["work"]), 100)
+
+
 def test_each_step_is_a_dot(page: Page, compared: str, comparison: dict[str, Any]) -> None:
     open_page(page, compared, "compare")
     both = [*comparison["before"]["step_ns"], *comparison["after"]["step_ns"]]

@@ -43,6 +43,11 @@ def alike(layers: Sequence[Layer]) -> list[Alike]:
     return sorted(made, key=lambda one: (-one.whole.own_ns, one.path))
 
 
+def numberless(part: str) -> str:
+    """A part of a layer's path with ``*`` for its number."""
+    return _NUMBER.sub("*", part)
+
+
 def _beside(layers: Sequence[Layer]) -> dict[str, tuple[int, int]]:
     """Of layers with nothing inside, the place among those of the same name in the same parent; and how many those
     are."""
@@ -60,7 +65,7 @@ def _beside(layers: Sequence[Layer]) -> dict[str, tuple[int, int]]:
 
 def _path(layers: Sequence[Layer], beside: dict[str, tuple[int, int]]) -> str:
     parts = [layer.path.split("/") for layer in layers]
-    told = [of[0] if len(set(of)) == 1 else _NUMBER.sub("*", of[0]) for of in zip(*parts, strict=True)]
+    told = [of[0] if len(set(of)) == 1 else numberless(of[0]) for of in zip(*parts, strict=True)]
     place = beside.get(layers[0].path)
     if place and told[-1].endswith("*"):
         told[-1] += f" ({place[0]} of {place[1]})"

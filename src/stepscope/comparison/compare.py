@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.comparison.boxes import Box, boxes
 from stepscope.comparison.found import Achieved, FindingChange, achieved, finding_changes
 from stepscope.comparison.items import ItemChange, item_changes, kernel_changes
 from stepscope.comparison.limits import COMPARED_ITEM_SHARE, UNCHANGED_SHARE
@@ -53,6 +54,8 @@ class Comparison:
     kernels: tuple[ItemChange, ...]
     ops: tuple[ItemChange, ...]
     layers: tuple[ItemChange, ...]
+    work: tuple[Box, ...]
+    """All of both, changed or not; none of jobs."""
     findings: tuple[FindingChange, ...]
     achieved: Achieved | None
     scaling: Scaling | None
@@ -85,6 +88,7 @@ def compare(before: Side, after: Side) -> Comparison:
         kernels=kernels,
         ops=ops,
         layers=layers,
+        work=boxes(before.work, after.work) if before.work and after.work and not unlike else (),
         findings=tuple(found),
         achieved=None if unfit else achieved(found, before, after, step),
         scaling=None if unfit else scaling(before, after, step, {part.category: part.difference for part in parts}),

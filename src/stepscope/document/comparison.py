@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from stepscope.document.kinds import Field, SignedNs
 from stepscope.document.report import Tool
@@ -128,6 +128,14 @@ class ComparedItem(TypedDict):
     high_ns: Annotated[SignedNs | None, Field("Its upper end.")]
 
 
+class ComparedBox(TypedDict):
+    """Work in one place."""
+
+    path: Annotated[list[str], Field("Layers, `*` for their numbers; op; kernel.")]
+    before_ns: Annotated[SignedNs, Field("Mean before, ns per step.")]
+    after_ns: Annotated[SignedNs, Field("Mean after.")]
+
+
 class ComparedCost(TypedDict):
     """Null where the run has no such finding."""
 
@@ -158,6 +166,7 @@ class ComparisonDocument(TypedDict):
     kernels: Annotated[list[ComparedItem], Field("The kernels that changed, largest difference first (at most 50).")]
     ops: Annotated[list[ComparedItem], Field("The ops that changed, largest difference first (at most 50).")]
     layers: Annotated[list[ComparedItem], Field("The layers that changed, largest difference first (at most 50).")]
+    work: NotRequired[Annotated[list[ComparedBox], Field("All work by its place, at most 400; none of jobs.")]]
     findings: Annotated[list[FindingChangeEntry], Field("How findings changed.")]
     achieved: Annotated[
         AchievedEntry | None, Field("What was promised against what was measured; null where nothing was promised.")

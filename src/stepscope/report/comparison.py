@@ -60,6 +60,9 @@ def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[Budget
         "kernels": [_item(change) for change in comparison.kernels[:_LISTED]],
         "ops": [_item(change) for change in comparison.ops[:_LISTED]],
         "layers": [_item(change) for change in comparison.layers[:_LISTED]],
+        "work": [
+            {"path": list(box.path), "before_ns": box.before_ns, "after_ns": box.after_ns} for box in comparison.work
+        ],
         "findings": [_finding(change) for change in comparison.findings],
         "scaling": None if comparison.scaling is None else {
             "unit": comparison.scaling.unit,

@@ -1140,6 +1140,7 @@ export interface ComparisonDocument {
   kernels: ComparedItem[];
   ops: ComparedItem[];
   layers: ComparedItem[];
+  work?: ComparedBox[];
   findings: FindingChange[];
   achieved: Achieved | null;
   budgets: Budget[];
@@ -1195,6 +1196,13 @@ export interface ComparedItem {
   share: number | null;
   low_ns: number | null;
   high_ns: number | null;
+}
+
+/** Work in one place. */
+export interface ComparedBox {
+  path: string[];
+  before_ns: number;
+  after_ns: number;
 }
 
 /** How a finding changed. */

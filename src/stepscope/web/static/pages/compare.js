@@ -6,6 +6,7 @@ import { formatNs, formatPerStep, formatShare, formatSigned } from '../core/unit
 import { named, ns, number, word } from '../widgets/columns.js';
 import { compared } from '../widgets/compared.js';
 import { dots } from '../widgets/dots.js';
+import { flame } from '../widgets/flame.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { known, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
@@ -39,9 +40,10 @@ function render(context) {
     figures(found),
     distributions(context, found),
     parts(context, found),
+    work(context, found),
+    items('Layers', found.layers),
     items('Kernels', found.kernels),
     items('Ops', found.ops),
-    items('Layers', found.layers),
     findings(comparison),
     budgets(found),
   );
@@ -174,6 +176,33 @@ function parts(context, found) {
       columns: [word('part', (row) => row.label), ...differences(),
         word('changed', (row) => (row.told ? 'yes' : 'within noise, or too little to matter'))],
     }));
+}
+
+/** Both runs in one flame graph: as wide as the longer of the two. @param {Context} context
+ * @param {ComparisonDocument} found */
+function work(context, found) {
+  const rows = found.work ?? [];
+  if (!rows.length) return null;
+  const layered = found.work?.some(({ path }) => path.length > 2);
+  const note = 'red takes longer than before, blue less, the deeper the more of it; as wide as the longer of both';
+  return charted(`Difference by ${layered ? 'layer, op' : 'op'} and kernel`, { note }, () => flame({
+    label: 'Differences. Arrow keys move, Enter looks closer, Escape shows the whole',
+    leaves: rows.map(({ path, before_ns: before, after_ns: after }) => (
+      { path, value: Math.max(before, after), change: after - before })),
+    format: (_, change) => `${change ? formatSigned(change) : 'no difference'} per step`,
+    announce: context.announce,
+    changes: true,
+  }), () => table({
+    label: 'Differences by place',
+    rows: rows.map((row) => ({ ...row, difference: row.after_ns - row.before_ns })),
+    columns: [
+      named('place', (row) => row.path.join(' / ')),
+      ns('before', (row) => row.before_ns),
+      ns('after', (row) => row.after_ns),
+      { title: 'difference', value: (row) => row.difference, numeric: true, unit: 'ns',
+        show: (row) => formatSigned(row.difference) },
+    ],
+  }));
 }
 
 /** @param {string} title @param {ComparedItem[]} rows */

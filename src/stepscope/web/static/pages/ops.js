@@ -76,7 +76,8 @@ function layers(context, found) {
   const what = found.device === null ? 'ops' : 'kernels';
   const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
   /** @type {Layer[]} */
-  const rows = found.alike?.map(({ whole, layers: times, each }) => ({ ...whole, layers: times, inner: each })) ?? found.layers;
+  const rows = found.alike?.map(({ whole, layers: times, each }) => ({ ...whole, layers: times, inner: each }))
+    ?? found.layers;
   const listed = rows.reduce((sum, row) => sum + (row.layers ?? 1), 0);
   const cut = listed < found.count ? `; the ${listed} layers of ${found.count} that cost most` : '';
   const alike = found.alike ? '; layers that differ in their numbers alone are one row, which opens' : '';

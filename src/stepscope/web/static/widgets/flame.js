@@ -5,12 +5,16 @@ import { visible } from '../core/text.js';
 import { hideTip, showTip } from './tip.js';
 
 /**
- * @typedef {{path: string, value: number, times?: number}} Leaf `times`: how many it stands for
- * @typedef {{name: string, path: string, value: number, times: number, listed: boolean, children: Node_[]}} Node_
+ * @typedef {{path: string|string[], value: number, times?: number, change?: number}} Leaf `times`: how many it stands
+ *   for; `change`: by how much it takes longer than before
+ * @typedef {{name: string, path: string, value: number, times: number, change: number, listed: boolean,
+ *   children: Node_[]}} Node_
  */
 
 const ROW = 22;
 const NARROWEST = 0.0015;
+/** Of a colour in a box that is new or gone, in percent: text in it stays readable. */
+const DEEPEST = 45;
 
 /**
  * The tree that paths with slashes span. A part that is not listed itself is as large as what it holds.
@@ -19,18 +23,19 @@ const NARROWEST = 0.0015;
  */
 export function treeOf(leaves) {
   /** @type {Node_} */
-  const root = { name: '', path: '', value: 0, times: 1, listed: false, children: [] };
+  const root = { name: '', path: '', value: 0, times: 1, change: 0, listed: false, children: [] };
   for (const leaf of leaves) {
     let at = root;
     let path = '';
-    for (const part of leaf.path.split('/')) {
+    for (const part of typeof leaf.path === 'string' ? leaf.path.split('/') : leaf.path) {
       path = path ? `${path}/${part}` : part;
       let next = at.children.find((one) => one.name === part);
       if (!next) {
-        next = { name: part, path, value: 0, times: 1, listed: false, children: [] };
+        next = { name: part, path, value: 0, times: 1, change: 0, listed: false, children: [] };
         at.children.push(next);
       }
       at = next;
+      at.change += leaf.change ?? 0;
     }
     at.listed = true;
     at.value = leaf.value;
@@ -48,7 +53,8 @@ function settle(node) {
 }
 
 /**
- * @param {{label: string, leaves: Leaf[], format: (value: number) => string, announce: (text: string) => void}} given
+ * @param {{label: string, leaves: Leaf[], format: (value: number, change: number) => string,
+ *   announce: (text: string) => void, changes?: boolean}} given `changes`: colours say by how much boxes changed
  */
 export function flame(given) {
   const root = treeOf(given.leaves);
@@ -90,18 +96,24 @@ export function flame(given) {
    * @param {Node_[]} line
    */
   const box = (node, left, width, depth, line) => {
-    const times = node.times > 1 ? ` × ${node.times}` : '';
-    const text = `${visible(node.path)}${times}: ${node.listed ? '' : 'at least '}${given.format(node.value)}`;
+    const times = node.times > 1 ? ` × ${node.times}` : given.changes && node.change
+      ? ` ${given.format(node.value, node.change)}` : '';
+    const what = `${visible(node.path)}${given.changes ? '' : times}`;
+    const text = `${what}: ${node.listed || given.changes ? '' : 'at least '}${given.format(node.value, node.change)}`;
     const element = h(
       'div',
       {
-        class: 'flame-box',
+        class: `flame-box ${given.changes ? node.change > 0 ? 'grew' : 'shrank' : ''}`,
         role: 'treeitem',
         'aria-label': text,
         'aria-level': depth + 1,
         'data-depth': depth,
         style: {
-          left: `${left * 100}%`, width: `${width * 100}%`, top: `${depth * ROW}px`, '--hue': String(hue(node.name)),
+          left: `${left * 100}%`,
+          width: `${width * 100}%`,
+          top: `${depth * ROW}px`,
+          '--hue': String(hue(node.name)),
+          '--change': `${node.value ? Math.min(1, Math.abs(node.change) / node.value) * DEEPEST : 0}%`,
         },
         onclick: () => {
           draw(line);
