@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -42,7 +43,9 @@ ENVIRONMENT = {
 def page() -> str:
     """Every command, then what holds for all of them."""
     with click.Context(stepscope, info_name="stepscope", **stepscope.context_settings) as root:
-        parts = [command_section(command, root) for command in COMMANDS]
+        rows = [row for command in COMMANDS for row in option_rows(command)]
+        shared = {row: None for row in rows if rows.count(row) > 1}
+        parts = [command_section(command, root, shared) for command in COMMANDS]
     statuses = ((f"{status.value}", meaning) for status, meaning in EXIT_STATUSES.items())
     environment = ((f"`{name}`", meaning) for name, meaning in ENVIRONMENT.items())
     several = "With several PATHs the status is the lowest that is not 0."
@@ -50,20 +53,29 @@ def page() -> str:
         [
             INTRO,
             *parts,
+            section("Options of several commands", table(("option", "effect"), shared)),
             section("Exit statuses", table(("status", "meaning"), statuses), several),
             section("Environment", table(("variable", "effect"), environment)),
         ]
     )
 
 
-def command_section(command: click.Command, root: click.Context) -> str:
-    """Usage, help and options of a command."""
+def command_section(command: click.Command, root: click.Context, shared: Collection[tuple[str, str]]) -> str:
+    """Usage, help and options of a command; of those that others have too the names."""
     with click.Context(command, info_name=command.name, parent=root) as context:
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-        # Without -h, which each has: it is none of the command's own parameters.
-        rows = [option_row(parameter) for parameter in command.params if parameter.param_type_name == "option"]
     text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
-    return section(f"`stepscope {command.name}`", f"Usage: `{usage}`", text, table(("option", "effect"), rows))
+    rows = option_rows(command)
+    own = [row for row in rows if row not in shared]
+    others = ", ".join(row[0] for row in rows if row in shared)
+    told = f"{'And' if own else 'Options'} [as others](#options-of-several-commands): {others}." if others else ""
+    parts = (f"Usage: `{usage}`", text, table(("option", "effect"), own) if own else "", told)
+    return section(f"`stepscope {command.name}`", *filter(None, parts))
+
+
+def option_rows(command: click.Command) -> list[tuple[str, str]]:
+    """Its options; without -h, which each has: it is none of the command's own parameters."""
+    return [option_row(parameter) for parameter in command.params if parameter.param_type_name == "option"]
 
 
 def option_row(option: Any) -> tuple[str, str]:

@@ -55,6 +55,9 @@ From which size on something is said: by [rules](rules.md), notices and analyses
 measured for it, stands below it in `limits.py` of its room in `src/stepscope/`. Made from there by `make docs`.
 """
 
+WITHIN = """\
+What analyses tell one thing from another by; explained in [their file](../src/stepscope/analysis/limits.py)."""
+
 JOBS = """\
 Of a job, findings that its ranks have each for themselves are told once, with how many ranks have them. Beside those
 stand the following, which only the ranks together show ([many ranks](guides/many-ranks.md))."""
@@ -94,7 +97,7 @@ def page() -> str:
 
 def limits_page() -> str:
     """Every threshold with its value and what it is."""
-    texts = {name: text for room in LIMITS for name, text in limit_texts(room).items()}
+    texts = {name: text for room in LIMITS if room is not analysis_limits for name, text in limit_texts(room).items()}
     told_at = {text: name for name, text in reversed(texts.items())}
     rows = (
         (f"`{name}`", limit_value(name), brief(text) if told_at[text] == name else f"With `{told_at[text]}`.")
@@ -105,11 +108,13 @@ def limits_page() -> str:
         for rule in DECLARED.values()
         for limit in rule.limits
     )
+    within = ((f"`{name}`", limit_value(name)) for name in limit_texts(analysis_limits))
     return "\n".join(
         [
             LIMITS_INTRO,
             table(("limit", "value", "what it is"), rows),
             section("Of one rule alone", "`stepscope rules ID` says why.", table(("limit", "value", "rule"), own)),
+            section("Of analyses", WITHIN, table(("limit", "value"), within)),
         ]
     )
 

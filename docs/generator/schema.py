@@ -18,10 +18,13 @@ INTRO = """\
 
 What everybody reads is told key by key; of the rows of [analyses](#analyses) and their like the keys and types. What
 each of those means is in the file that *More* leads to, and in the JSON Schema that
-`stepscope.report.schema.load()` returns. A ? marks what may be absent. How to use the report:
-[in Python and CI](guides/in-python-and-ci.md). Made from `src/stepscope/document/` by `make docs`.
+`stepscope.report.schema.load()` returns. A ? marks what may be absent, [] a list; `ns-at` is since the trace's origin.
+How to use the report: [in Python and CI](guides/in-python-and-ci.md). Made from `src/stepscope/document/` by
+`make docs`.
 """
 
+UNITS = {"ns from the trace's origin": "ns-at", "share of one": "share"}
+"""As types; others are called as they are."""
 TOLD = ("report", "profile", "findings")
 """The files whose keys are told one by one."""
 
@@ -56,7 +59,7 @@ def rows(of: type) -> Iterator[tuple[str, str, str]]:
 def brief(of: type) -> str:
     """An object and its keys, in a paragraph."""
     listed = (f"`{one.key}`{'' if one.required else '?'} {words(one.shape)}" for one in fields(of))
-    short = "; ".join(listed).replace(" or null", "/null").replace(", ns", "")  # the key says it
+    short = "; ".join(listed)
     told = (of.__doc__ or "").strip()
     return section(f"`{snake(of)}`", f"{told} [More](../src/stepscope/document/{home(of)}.py).", f"{short}.")
 
@@ -70,7 +73,7 @@ def meaning(one: DeclaredField) -> str:
 
 def words(shape: FieldShape) -> str:
     """A type in words, with its unit."""
-    return f"{_plain(shape)} or null" if shape.null else _plain(shape)
+    return f"{_plain(shape)}/null" if shape.null else _plain(shape)
 
 
 def _plain(shape: FieldShape) -> str:
@@ -79,10 +82,10 @@ def _plain(shape: FieldShape) -> str:
     if shape.words:
         return f"`{shape.words[0]}`" if len(shape.words) == 1 else "text"
     if shape.holds == "list" and shape.inner is not None:
-        return f"list of {words(shape.inner)}"
+        return f"({words(shape.inner)})[]" if shape.inner.null else f"{words(shape.inner)}[]"
     if shape.inner is not None:
         return f"{'category' if shape.kind == CATEGORY else 'text'} to {words(shape.inner)}"
     assert shape.plain is not None
     assert shape.kind is not None
     name = {int: "integer", float: "number", str: "text", bool: "boolean"}[shape.plain]
-    return f"{name}, {shape.kind.unit}" if shape.kind.unit else name
+    return UNITS.get(shape.kind.unit or "", shape.kind.unit) or name

@@ -103,6 +103,20 @@ def test_a_stretch_is_told_by_others_like_it_where_these_agree(lines: tuple[int,
     assert (found.line, found.defined) == ((told, False) if told else (12, True))
 
 
+def test_of_a_stretch_at_several_lines_the_look_tells_that_was_as_far_from_its_beginning_or_its_end() -> None:
+    """Two turns of a loop were looked at; the one that is asked for took longer by 300 us."""
+    d = TraceDrawing()
+    d.python("train.py(12): main", 0, 5_000)
+    for i in range(5):
+        d.host("aten::mm", 1_000 * i + 100, 400 + 300 * (i == 3))
+    seen = ((50, 15), (90, 15), (310, 16), (350, 16))
+    looks = tuple((1_000 * i + 100 + at, line) for i in (1, 2) for at, line in seen)
+    trace = with_lines(trace_of(d.events()), looks=looks)
+    asked = [s for s in range(len(trace.slices)) if trace.name_of(s) == "aten::mm"][3]
+    found = [Locator(trace).where(asked, (3_100 + at) * US) for at in (70, 650, 200)]
+    assert [(place.line, place.defined) for place in found] == [(15, False), (16, False), (12, True)]
+
+
 def test_a_look_at_another_function_of_that_name_tells_nothing() -> None:
     trace = with_lines(loop(), *CALLED, looks=((130, 15),))
     strings, looks = table_of(trace.strings, Looks, [(130 * US, 0, "/home/ana/other.py", 15, "main", NULL)])

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -69,30 +69,63 @@ def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.Monke
     assert "core_wait_ns" not in watched(turns).facts()["looks"]
 
 
-@pytest.mark.parametrize(("look_ns", "fewest", "most"), [(1_000_000, 8, 9), (10_000, 240, 250)], ids=["dear", "cheap"])
-def test_dear_looks_are_fewer(monkeypatch: pytest.MonkeyPatch, look_ns: int, fewest: int, most: int) -> None:
-    """A clock that stands still but while looks are made and waited for: a second of it, on any machine."""
+def of_a_second(monkeypatch: pytest.MonkeyPatch, took_ns: Callable[[int], int], kept_ns: int = 0) -> ThreadLines:
+    """Looks of which each takes so long, by a clock that stands still but while they are made and waited for: a second
+    of it, on any machine. Native code keeps the interpreter, and waiting for it takes as much processor time."""
     now, spent = 0, 0
+    lines = ThreadLines()
 
     class Waiting:
         def acquire(self, timeout: float) -> bool:
-            nonlocal now
-            now += round(timeout * 1e9)
+            nonlocal now, spent
+            now, spent = now + round(timeout * 1e9) + kept_ns, spent + kept_ns
             return now > 1_000_000_000
 
-    def one(self: ThreadLines, ident: int, scheduled: int | None) -> None:
+    def one(self: ThreadLines, ident: int) -> None:
         nonlocal now, spent
-        now, spent = now + look_ns, spent + look_ns
+        took = took_ns(len(self._times))
+        now, spent = now + took, spent + took
+        self._times.append(now)
 
     monkeypatch.setattr(module.ThreadLines, "_one", one)
     monkeypatch.setattr(module, "perf_counter_ns", lambda: now)
     monkeypatch.setattr(module, "thread_time_ns", lambda: spent)
-    lines = ThreadLines()
     monkeypatch.setattr(lines, "_over", Waiting())
     lines._look_on(0, None)
-    assert fewest <= spent // look_ns <= most
-    assert spent <= 1_000_000_000 * module.MOST_SHARE + look_ns
-    assert lines.cost()["looking"]["spent_ns"] == spent
+    return lines
+
+
+@pytest.mark.parametrize(("look_ns", "fewest", "most"), [(1_000_000, 8, 9), (10_000, 240, 250)], ids=["dear", "cheap"])
+def test_dear_looks_are_fewer(monkeypatch: pytest.MonkeyPatch, look_ns: int, fewest: int, most: int) -> None:
+    lines = of_a_second(monkeypatch, lambda number: look_ns)
+    looks = len(lines._times)
+    assert fewest <= looks <= most
+    assert lines.cost()["looking"]["spent_ns"] == looks * look_ns <= 1_000_000_000 * module.MOST_SHARE + look_ns
+
+
+def test_one_dear_look_makes_no_gap_in_which_whole_steps_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = of_a_second(monkeypatch, lambda number: 1_000_000 if number == 20 else 30_000)
+    gaps = [later - earlier for earlier, later in pairwise(lines._times)]
+    assert max(gaps) < 40_000_000
+    assert lines.spent_ns <= 1_000_000_000 * module.MOST_SHARE + 100_000
+
+
+def test_pauses_are_of_changing_length_and_not_in_time_with_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = of_a_second(monkeypatch, lambda number: 0)._times
+    assert len({later - earlier for earlier, later in pairwise(times)}) > 100
+
+
+def test_waiting_while_native_code_keeps_the_interpreter_is_not_counted_and_asks_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = sys.getswitchinterval()
+    try:
+        lines = of_a_second(monkeypatch, lambda number: 10_000, kept_ns=20_000_000)
+        assert sys.getswitchinterval() == pytest.approx(module.LONGEST_SWITCH_S)
+    finally:
+        sys.setswitchinterval(own)
+    assert len(lines._times) > 25
+    assert lines.spent_ns < 30_000_000
 
 
 def test_short_python_is_met_and_python_s_own_interval_comes_back() -> None:

@@ -20,14 +20,15 @@ import time
 from pathlib import Path
 
 RATE_HZ = 250
-"""Each look stops all threads a moment, and what that takes is booked to them: more would leave stepscope no looks."""
 MARKS = 60
 _PR_SET_PTRACER = 0x59616D61
 
 
 def watched(folder: Path, py_spy: str) -> subprocess.Popen[bytes]:
-    """py-spy at this process, once it looks; it is left to its end where it may not."""
-    command = [py_spy, "record", "--idle", "--full-filenames", "--rate", str(RATE_HZ), "--format", "chrometrace"]
+    """py-spy at this process, once it looks; it is left to its end where it may not. It stops no thread to look: what
+    that takes would be booked to stepscope's own looks, of which it then makes a tenth."""
+    command = [py_spy, "record", "--nonblocking", "--idle", "--full-filenames"]
+    command += ["--rate", str(RATE_HZ), "--format", "chrometrace"]
     said = (folder / "said.txt").open("wb")
     command += ["--output", str(folder / "looks.json"), "--pid", str(os.getpid())]
     found = subprocess.Popen(command, stdout=said, stderr=said)

@@ -115,7 +115,7 @@ class Running:
             check=False,
             timeout=TIMEOUT_S,
             start_new_session=True,
-            preexec_fn=_ahead_of_others if os.name == "posix" else None,
+            preexec_fn=ahead_of_others if os.name == "posix" else None,
         )
         assert ran.returncode == status, f"{command} failed:\n{ran.stderr[-4000:]}"
         return ran
@@ -146,7 +146,7 @@ def alone() -> Iterator[None]:
         yield
 
 
-def _ahead_of_others() -> None:
+def ahead_of_others() -> None:
     """Where this may be done: the job goes before whatever else the machine does, so that times are its own."""
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text("-19", encoding="ascii")

@@ -19,15 +19,14 @@ from stepscope.trace.tables import I64
 from tests.captures.environments import framework_python
 from tests.newcomer.jobs import SCRIPTS
 from tests.newcomer.py_spy import looks
-from tests.newcomer.runs import SOURCES, TIMEOUT_S, alone
+from tests.newcomer.runs import SOURCES, TIMEOUT_S, ahead_of_others, alone
 
 pytestmark = pytest.mark.slow
 
-RIGHT = 0.85
-"""What has to hold in every run. The aim is 0.95, which most scripts reach in most runs: py-spy stops all threads to
-look, and runs of one script differ by ten points on two cores."""
+RIGHT = 0.95
 RUNS = 3
-"""The best counts: a stop of py-spy's may fall into the looks of a whole run of short steps, and only takes away."""
+"""The best has to hold: py-spy is kept from its looks, and the job from its cores, by whatever else a machine of two
+cores does meanwhile, and both only take away."""
 CLOCKS_NS = 250_000
 """How well py-spy's clock and the profile's are known to agree."""
 ACTIVE = "100"
@@ -54,13 +53,13 @@ JOBS = {
 }
 """With the environment each runs in."""
 LESS = {
-    "lines_module_loop": 0.75,
-    "lines_jax": 0.75,
-    "lines_tensorflow": 0.65,
-    "lines_keras": 0.4,
+    "lines_module_loop": 0.9,
+    "lines_jax": 0.9,
+    "lines_tensorflow": 0.9,
+    "lines_keras": 0.8,
 }
-"""Where looks alone tell lines, and py-spy, which stops all threads to look, leaves them a part of their time: many
-lines are not told then."""
+"""Where looks alone tell lines: short Python loops behind native code that keeps the interpreter, C calls, of which JAX
+records no line, and steps of Keras's that last as long as the time between two looks."""
 PROFILES = {"torch": "*.trace.json.gz", "jax": "*.xplane.pb", "tensorflow": "*.xplane.pb"}
 
 
@@ -74,7 +73,8 @@ def judged(script: Path, environment: str, folder: Path) -> tuple[float, Counter
     with alone():
         subprocess.run(
             list(map(str, [*command, JUDGE, seen, py_spy, script])), check=True, timeout=TIMEOUT_S,
-            capture_output=True, cwd=folder,
+            capture_output=True, cwd=folder, start_new_session=True,
+            preexec_fn=ahead_of_others if os.name == "posix" else None,
             env=os.environ | {"PYTHONPATH": str(SOURCES), "CUDA_VISIBLE_DEVICES": ""},
         )  # fmt: skip
     found = looks(seen)

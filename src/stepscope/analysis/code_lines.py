@@ -1,8 +1,9 @@
 """Which line of a function a thread was at.
 
 A function's time is in the functions that it calls and between them. In a call it is at the line that called, which
-profiles of ``stepscope run`` hold. Everywhere else looks tell: one at the thread in that very stretch, else those in
-stretches between the same two neighbours, where they agree. What nothing tells stays unknown.
+profiles of ``stepscope run`` hold. Everywhere else looks tell: one at the thread in that very stretch, or one in a
+stretch between the same two neighbours that was about as far from its beginning or its end; else all in such stretches,
+where they agree. What nothing tells stays unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.analysis.limits import LINE_AGREED
+from stepscope.analysis.limits import LINE_AGREED, LINE_CONTESTED, LINE_NEAR_NS, LINE_OTHERS
 from stepscope.compiled import kernel
 from stepscope.names.frames import names_function
 from stepscope.record import record
@@ -21,6 +22,7 @@ from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _PYTHON = (Kind.PYTHON_FRAME, Kind.MODULE)
+_FAR = np.iinfo(np.int64).max
 _UNSEEN = (Kind.STEP, Kind.ANNOTATION)
 """Ranges that are drawn around what a function does and are no part of it."""
 
@@ -155,6 +157,22 @@ class CodeLines:
             parts += [np.where(its, slices.name[member], -1), np.where(its, self._call_line[member], NULL)]
         return tuple(part.astype(np.int64) for part in parts)
 
+    def _offsets(self, holders: I32, at: Rows, inside: Bools, times: I64) -> tuple[I64, I64]:
+        """How long the stretch that a time lies in had gone on by then, and how long it still went on."""
+        slices, cells = self._trace.slices, self._cells
+        start, end = slices.start_ns, slices.start_ns + slices.dur_ns
+        count, member = len(slices), cells.member(at)
+        behind = (cells.holder(at) == holders) & (start[member] <= times)
+        after = np.clip(at + behind, 0, cells.keys.size - 1)
+        follows = (cells.holder(after) == holders) & (start[cells.member(after)] > times)
+        around = np.minimum(holders, count - 1)
+        first, last = (
+            np.where(holders < count, bound[around], of_track) for bound, of_track in ((start, 0), (end, _FAR))
+        )
+        since = np.where(inside, start[member], np.where(behind, end[member], first))
+        until = np.where(inside, end[member], np.where(follows, start[cells.member(after)], last))
+        return times - since, until - times
+
     # --- looks ----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -166,19 +184,29 @@ class CodeLines:
 
     def _look_for(self, holders: I32, times: I64) -> I32:
         """The look that tells of an instant in a function, -1 for none."""
-        found = np.full(holders.size, -1, np.int32)
-        if not len(self._trace.looks) or not holders.size:
-            return found
-        at, inside = self._cell(holders, times)
-        seen, count = self._looked, len(self._trace.looks)
-        stretches = _numbered(np.concatenate((_stretch(*seen), _stretch(holders, at, inside))))
-        found = _nearest(stretches[:count], self._trace.looks.time_ns, stretches[count:], times)
+        seen, looked = self._looked, self._trace.looks.time_ns
+        if not len(looked) or not holders.size:
+            return np.full(holders.size, -1, np.int32)
+        asked = holders, *self._cell(holders, times)
+        stretches = _numbered(np.concatenate((_stretch(*seen), _stretch(*asked))))
+        groups = _numbered(
+            *(np.concatenate(both) for both in zip(self._signature(*seen), self._signature(*asked), strict=True))
+        )
+        count = len(looked)
+        near, away = _nearest(stretches[:count], looked, stretches[count:], times)
+        found, own = _best(near, away)
+        offsets = zip(self._offsets(*seen, looked), self._offsets(*asked, times), strict=True)
+        of_others = [_nearest(groups[:count], theirs, groups[count:], mine) for theirs, mine in offsets]
+        near, away = (np.concatenate(each) for each in zip(*of_others, strict=True))
+        other, apart = _best(near, away)
+        sure = apart < LINE_NEAR_NS
+        apart = np.where(sure, apart, LINE_NEAR_NS)
+        also = self.same_place[near] != self.same_place[other]
+        sure &= ~(also & (away < LINE_CONTESTED * apart)).any(axis=0)
+        found = np.where(sure & (LINE_OTHERS * apart < own), other, found)
         rest = np.flatnonzero(found < 0)
-        if rest.size:
-            columns = zip(self._signature(*seen), self._signature(holders[rest], at[rest], inside[rest]), strict=True)
-            groups = _numbered(*(np.concatenate(both) for both in columns))
-            found[rest] = self._agreed(groups[:count], int(groups.max()) + 1)[groups[count:]]
-        return found
+        found[rest] = self._agreed(groups[:count], int(groups.max()) + 1)[groups[count:][rest]]
+        return found.astype(np.int32)
 
     def _agreed(self, groups: I64, size: int) -> I32:
         """Per group of looks the one that stands for it where nearly all were at one line, else -1."""
@@ -200,17 +228,21 @@ def _numbered(*columns: I64) -> I64:
     return grouped(*columns)[1].astype(np.int64)
 
 
-def _nearest(groups: I64, times: I64, wanted: I64, instants: I64) -> I32:
-    """Per instant the member of its group that is nearest in time, -1 for none."""
+def _nearest(groups: I64, times: I64, wanted: I64, instants: I64) -> tuple[I32, I64]:
+    """Per instant the two members of its group before it and the two behind (rows), and how far in time each is."""
     rank = np.unique(np.concatenate((times, instants)), return_inverse=True)[1].reshape(-1).astype(np.int64)
     keys = (groups << 32) | rank[: times.size]
     order = np.argsort(keys, kind="stable")
     at = np.searchsorted(keys[order], (wanted << 32) | rank[times.size :])
-    near = [order[np.clip(at + step, 0, order.size - 1)] for step in (-1, 0)]
-    far = np.iinfo(np.int64).max
-    away = [np.where(groups[each] == wanted, np.abs(times[each] - instants), far) for each in near]
-    best = np.where(away[0] <= away[1], near[0], near[1])
-    return np.where(np.minimum(*away) < far, best, -1).astype(np.int32)
+    near = order[np.clip(at + np.arange(-2, 2)[:, None], 0, order.size - 1)].astype(np.int32)
+    return near, np.where(groups[near] == wanted, np.abs(times[near] - instants), _FAR)
+
+
+def _best(near: I32, away: I64) -> tuple[I32, I64]:
+    """Of those rows the nearest, -1 for none, and how far it is."""
+    best = np.argmin(away, axis=0)[None]
+    apart = np.take_along_axis(away, best, axis=0)[0]
+    return np.where(apart < _FAR, np.take_along_axis(near, best, axis=0)[0], -1).astype(np.int32), apart
 
 
 def _holders(trace: Trace) -> I32:

@@ -233,6 +233,13 @@ BRANCH_OPS: Final = 5
 FEW_STEPS: Final = 3
 """Fewer used steps than this cannot show what varies from step to step."""
 
+LINE_NEAR_NS: Final = 2_000_000
+"""A look in another stretch between the same two calls tells the line of an instant that was by less than this as far
+from the stretch's beginning, or from its end: a loop's body repeats, and its lines take about as long each time."""
+LINE_CONTESTED: Final = 1.5
+"""It tells nothing where a look at another line is less than so many times as far."""
+LINE_OTHERS: Final = 4
+"""How many times as near such a look must be as one in the very stretch that is asked for."""
 LINE_AGREED: Final = 0.9
 """Where a thread was not looked at in a stretch of a function, looks in other stretches between the same two calls tell
 its line if this share of them was at one line: a loop's body repeats, and a look that comes as a line ends is met now

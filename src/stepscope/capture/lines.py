@@ -22,10 +22,17 @@ MOST_SHARE = 0.008
 whichever is more. One look takes some 50 us, most of it the waking up; where they are dearer there are fewer. Handing
 the interpreter over and back costs the job a little more, which nothing counts: between nothing and 3 % of a loop that
 never leaves Python, in sittings that differ by as much (``benchmarks/line_lookups.py``)."""
+SLOWEST = 2
+"""How many times as long as looks of the mean cost need a pause is at most: one that was dear because the machine did
+something else is made up for in several pauses, not in one in which whole steps pass unseen."""
 SWITCH_S = 0.0002
 """How long a thread that computes in Python keeps the interpreter from one that wants it, while lines are looked up.
 With Python's own 5 ms a look comes when the job lets go of the interpreter by itself, in a wait or an op: the lines of
 short loops between them would hardly ever be seen."""
+LONGEST_SWITCH_S = 0.001
+"""The same, once native code kept the interpreter for more than ``KEPT_NS``: a thread that wants it asks once in each
+such time. That is done on another core where there is one, and not counted: 12 us of each millisecond at most."""
+KEPT_NS = 10_000_000
 MOST = 50_000
 """Looks that are kept; four minutes of them."""
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -50,7 +57,8 @@ class ThreadLines:
         """Per look its place, -1 where the thread was in none of the job's own functions."""
         self._waited = array("q")
         """Per look how long the thread had waited for a core (ns, the system's count); empty where it does not tell."""
-        self._switched = sys.getswitchinterval()
+        self._switched = self._interval = sys.getswitchinterval()
+        """The job's own, and the one that holds while it looks."""
         self.spent_ns = 0
         """What all looks took."""
         self.passed_ns = 0
@@ -68,13 +76,13 @@ class ThreadLines:
             self._thread = None
         else:
             self._switched = sys.getswitchinterval()
-            sys.setswitchinterval(min(SWITCH_S, self._switched))
+            self._switch(SWITCH_S)
 
     def stop(self) -> None:
         """Look no more."""
         if self._over.locked():
             self._over.release()
-        if self._thread is not None and sys.getswitchinterval() <= SWITCH_S:
+        if self._thread is not None and sys.getswitchinterval() == self._interval:
             sys.setswitchinterval(self._switched)
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(timeout=1)
@@ -113,17 +121,34 @@ class ThreadLines:
                 os.close(scheduled)
 
     def _look_on(self, ident: int, scheduled: int | None) -> None:
-        own, began, held = thread_time_ns(), perf_counter_ns(), 0
-        pause = EVERY_MS / 1_000
+        began, own, pause = perf_counter_ns(), thread_time_ns(), EVERY_MS / 1_000
+        asked = began
         while not self._over.acquire(timeout=pause) and len(self._times) < MOST:
             has = perf_counter_ns()
-            self._one(ident, scheduled)
-            now = perf_counter_ns()
-            held += now - has
-            self.spent_ns, self.passed_ns = max(thread_time_ns() - own, held), now - began
-            pause = max(EVERY_MS / 1_000, (self.spent_ns / MOST_SHARE - self.passed_ns) / 1e9)
+            was_kept = has - asked - pause * 1e9 > KEPT_NS
+            if was_kept and sys.getswitchinterval() == self._interval:
+                self._switch(LONGEST_SWITCH_S)
+            self._one(ident)
+            held = perf_counter_ns() - has
+            if scheduled is not None:  # Lets go of the interpreter: how long it is wanted back costs the job nothing.
+                self._waited.append(_waited(scheduled))
+            before, own = own, thread_time_ns()
+            self.spent_ns += held if was_kept else max(own - before, held)
+            asked = perf_counter_ns()
+            self.passed_ns = asked - began
+            pause = self._pause(len(self._times))
 
-    def _one(self, ident: int, scheduled: int | None) -> None:
+    def _pause(self, looks: int) -> float:
+        """Seconds until the next one: of changing length, or else of steps as long as a pause one line would be met."""
+        needs_ns = self.spent_ns / MOST_SHARE
+        longest_ns = SLOWEST * needs_ns / looks
+        return (0.75 + looks * 0.618034 % 1 / 2) * max(EVERY_MS / 1e3, min(needs_ns - self.passed_ns, longest_ns) / 1e9)
+
+    def _switch(self, seconds: float) -> None:
+        sys.setswitchinterval(min(seconds, self._switched))
+        self._interval = sys.getswitchinterval()
+
+    def _one(self, ident: int) -> None:
         frame = sys._current_frames().get(ident)
         now = time_ns()
         while frame is not None and not _is_the_job_s(frame.f_code.co_filename):
@@ -132,8 +157,6 @@ class ThreadLines:
         if frame is not None:
             key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
             place = self._places.setdefault(key, len(self._places))
-        if scheduled is not None:
-            self._waited.append(_waited(scheduled))
         self._times.append(now)
         self._seen.append(place)
 
