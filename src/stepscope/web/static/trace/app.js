@@ -11,7 +11,7 @@ import { View } from './view.js';
 /** @typedef {import('./notes.js').Note} Note */
 /** @typedef {import('./rules.js').Rule} Rule */
 /** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'asked'|'status'
- *   |'drawn'|'scales'} Topic */
+ *   |'drawn'|'scales'|'drag'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
@@ -27,6 +27,7 @@ import { View } from './view.js';
 
 const LAYOUTS = 'stepscope-trace-layouts';
 const RULES = 'stepscope-trace-rules';
+const DRAG = 'stepscope-trace-drag';
 /** Steps that take up this share of a trace are not shown by themselves. */
 const MOST_OF = 0.95;
 /** Work that takes up less than this share of what is seen first looks like nothing at all. */
@@ -49,6 +50,8 @@ export class App {
       { key: keyOf(one), text: textOf(one, this.sourceLabels) }));
     /** @type {Rule[]} */
     this.rules = readRules(kept(RULES));
+    /** Whether dragging selects an area, and with Shift pans: as Perfetto has it. */
+    this.dragSelects = kept(DRAG) === 'select';
     /** @type {Arrangement} */
     this.arrangement = ruled(emptyArrangement(), this.rows, this.rules);
     this.layout = arrange(meta.tracks, meta.counters, this.sourceLabels, this.arrangement);
@@ -266,6 +269,15 @@ export class App {
   /** The tracks that can be seen, hidden and closed ones left out. */
   get shownTracks() {
     return this.layout.items.flatMap((item) => (item.track ? [item.track.number] : []));
+  }
+
+  /** What dragging does from now on. */
+  swapDrag() {
+    this.dragSelects = !this.dragSelects;
+    keep(DRAG, this.dragSelects ? 'select' : 'pan');
+    this.emit('drag');
+    this.say(this.dragSelects ? 'Dragging selects an area, with Shift it pans'
+      : 'Dragging pans, with Shift it selects an area');
   }
 
   /** @param {Partial<import('./colours.js').Look>} change */

@@ -29,7 +29,8 @@ const LAST = ['idle', 'steps', 'phases', 'annotations', 'scopes', 'other'];
 export async function areaTab(app) {
   const { area } = app;
   if (!area) {
-    return [h('p', { class: 'tv-dim' }, 'No range is selected. Drag with Shift, or select a slice and press E.')];
+    return [h('p', { class: 'tv-dim' },
+      'No range is selected. Drag with Shift, or press E: the selected slice\'s, or all that is in sight.')];
   }
   const found = await app.ask('area', area);
   const span = area.end - area.begin;

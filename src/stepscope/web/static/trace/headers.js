@@ -54,13 +54,27 @@ function head(app, item) {
   const most = item.counter ? scaleText(app, item, item.counter) : null;
   const kind = item.track?.type ?? 'counter';
   return h('div', { class: `tv-head tv-${kind}`, style, role: 'listitem', 'data-key': item.key },
-    h('button', { type: 'button', class: 'tv-name', title: `${item.label}${holds ? ` – ${holds}` : ''}`,
+    h('button', { type: 'button', class: 'tv-name', 'aria-label': spoken(app, item),
+      title: `${item.label}${holds ? ` – ${holds}` : ''}`,
       'aria-expanded': item.lanes.length > 1 ? String(!item.collapsed) : null,
       onclick: () => collapse(app, item) },
     item.lanes.length > 1 ? (item.collapsed ? '▸ ' : '▾ ') : '', item.label),
     holds ? h('span', { class: 'tv-holds' }, holds) : null,
     most ? h('span', { class: 'tv-holds' }, most) : null,
     h('span', { class: 'tv-tools' }, tools(app, item)));
+}
+
+/**
+ * What a track is, for who does not see it.
+ * @param {App} app
+ * @param {Item} item
+ */
+function spoken(app, item) {
+  const { track, counter, lanes } = item;
+  const of = [app.sourceLabels[source(item) ?? 0], track?.group ?? counter?.group].filter(Boolean).join(', ');
+  const what = track ? track.type.replaceAll('_', ' ') : 'counter';
+  const rows = lanes.length > 1 ? `${lanes.length} rows${item.collapsed ? ' folded into one' : ''}` : '';
+  return [item.label, what, of, track?.holds, rows, item.pinned && 'pinned'].filter(Boolean).join(', ');
 }
 
 /**

@@ -33,8 +33,10 @@ export function bindings(app, boxes) {
     bind(['ArrowDown'], '↓', 'scroll down', (shift) => app.scrollTo(app.scroll + (shift ? 300 : 60))),
     bind(['f', 'F'], 'F', 'centre the selection, again: fit it', () => fit(app)),
     bind(['0'], '0', 'whole trace', () => app.view.whole()),
-    bind(['Backspace', 'h'], 'Backspace', 'view before', () => app.view.back()),
-    bind(['Shift+Backspace', 'H'], 'Shift+Backspace', 'view after', () => app.view.forward()),
+    bind(['Backspace', 'h', 'Control+z', 'Meta+z', 'Alt+ArrowLeft'], 'Backspace, Ctrl+Z, Alt+←', 'view before',
+      () => app.view.back()),
+    bind(['Shift+Backspace', 'H', 'Control+Z', 'Meta+Z', 'Control+y', 'Alt+ArrowRight'],
+      'Shift+Backspace, Ctrl+Y, Alt+→', 'view after', () => app.view.forward()),
     bind(['.', 'Period'], '.', 'next slice on the track', () => app.go('beside', 1)),
     bind([',', 'Comma'], ',', 'slice before on the track', () => app.go('beside', -1)),
     bind(['PageUp', '-'], '-', 'slice around', () => app.go('across', -1)),
@@ -49,12 +51,14 @@ export function bindings(app, boxes) {
     bind(['z'], 'Z', 'step before', () => app.step(-1)),
     bind(['i'], 'I', 'longest idle gap of the device, then the next shorter', () => nextGap(app, 1)),
     bind(['I'], 'Shift+I', 'next longer idle gap', () => nextGap(app, -1)),
-    bind(['e'], 'E', 'select the time of the selection on all tracks', () => area(app)),
+    bind(['e'], 'E', 'select the time of the selection, or all in sight, on all tracks: a table',
+      () => area(app)),
     bind(['m'], 'M', 'mark the selection for now', () => app.mark(false)),
     bind(['M'], 'Shift+M', 'keep a note here', () => keepNote(app)),
     bind(['p'], 'P', 'pin the track of the selection', () => pin(app)),
     bind(['u'], 'U', 'only the track of the selection, again: all', () => solo(app)),
     bind(['c'], 'C', 'next way of colouring', () => recolour(app)),
+    bind(['v'], 'V', 'what dragging does: pan or, as in Perfetto, select an area', () => app.swapDrag()),
     bind(['/'], '/', 'search slices', () => boxes.search()),
     bind(['t'], 'T', 'find a track', () => boxes.tracks()),
     bind(['Control+k', 'Meta+k', ':'], 'Ctrl+K', 'commands', () => boxes.commands()),
@@ -64,7 +68,8 @@ export function bindings(app, boxes) {
 }
 
 export const HELD_HELP = [['W / S', 'zoom in, out (Shift: faster)'], ['A / D', 'pan left, right (Shift: faster)'],
-  ['wheel', 'scroll; with Ctrl or a pinch: zoom; with Shift: pan'], ['drag', 'pan; with Shift: select an area'],
+  ['wheel', 'scroll; with Ctrl or a pinch: zoom; with Shift: pan'],
+  ['drag', 'pan; with Shift: select an area (V: the other way round)'], ['two fingers', 'zoom, pan'],
   ['drag on the ruler', 'measure time, ends snap to edges']];
 
 /**
@@ -92,8 +97,8 @@ export function listen(app, element, list) {
   };
   let leader = -Infinity;
   const down = (/** @type {KeyboardEvent} */ event) => {
-    if (isTyping(event.target) || inBox(event.target) || event.altKey) return;
-    const control = event.ctrlKey || event.metaKey;
+    if (isTyping(event.target) || inBox(event.target)) return;
+    const control = event.ctrlKey || event.metaKey || event.altKey;
     // `g` and a letter are the page's: they lead to another one.
     if (event.timeStamp - leader < LEADS_MS) {
       leader = -Infinity;
@@ -112,7 +117,7 @@ export function listen(app, element, list) {
       held.set(event.code, event.shiftKey);
       return;
     }
-    const prefix = event.ctrlKey ? 'Control+' : event.metaKey ? 'Meta+' : '';
+    const prefix = event.altKey ? 'Alt+' : event.ctrlKey ? 'Control+' : event.metaKey ? 'Meta+' : '';
     const found = byKey.get(prefix + event.key) ?? (event.shiftKey ? byKey.get(`Shift+${event.key}`) : undefined)
       ?? (control ? undefined : byKey.get(event.code));
     if (!found || (prefix && !found.keys.some((key) => key.startsWith(prefix)))) return;
@@ -152,8 +157,8 @@ function fit(app) {
 
 /** @param {App} app */
 function area(app) {
-  const { range } = app;
-  if (range) app.selectArea({ begin: range.begin, end: Math.max(range.end, range.begin + 1), tracks: app.shownTracks });
+  const { begin, end } = app.range ?? app.view;
+  app.selectArea({ begin: Math.round(begin), end: Math.round(Math.max(end, begin + 1)), tracks: app.shownTracks });
 }
 
 /** A note here, whose name is asked for. @param {App} app */

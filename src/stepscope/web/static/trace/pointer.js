@@ -1,7 +1,8 @@
-/** The mouse, pens and fingers: pan, zoom, select, measure. */
+/** The mouse, pens and single fingers: pan, zoom, select, measure. */
 import { h, put } from '../core/dom.js';
 import { formatNs } from '../core/units.js';
 import { hit, placeOf } from './layout.js';
+import { Fingers } from './touch.js';
 import { formatValue } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -58,25 +59,29 @@ function wheel(app, element, place) {
 }
 
 /**
- * Drag pans; with shift it selects an area; a click selects a slice, a double click zooms to it.
+ * Drag pans; with shift it selects an area, or the other way round; a click selects a slice, a double click zooms to
+ * it. The middle button and a finger pan.
  * @param {App} app
  * @param {Stage} stage
  * @param {Placed} place
  */
 function drags(app, stage, place) {
   const { element } = stage;
+  const fingers = new Fingers(app, () => element.clientWidth);
   /** @type {{from: Place, begin: number, end: number, scroll: number, area: boolean, moved: boolean}|null} */
   let drag = null;
   element.addEventListener('pointerdown', (event) => {
     if (event.button !== 0 && event.button !== 1) return;
     element.setPointerCapture(event.pointerId);
     element.focus({ preventScroll: true });
-    drag = { from: place(event), begin: app.view.begin, end: app.view.end, scroll: app.scroll,
-      area: event.shiftKey, moved: false };
+    const isFinger = event.pointerType === 'touch';
+    drag = isFinger && fingers.put(event.pointerId, place(event)) ? null : {
+      from: place(event), begin: app.view.begin, end: app.view.end, scroll: app.scroll,
+      area: !isFinger && event.button === 0 && event.shiftKey !== app.dragSelects, moved: false };
   });
   element.addEventListener('pointermove', (event) => {
-    if (!drag) return;
     const now = place(event);
+    if (fingers.move(event.pointerId, now) || !drag) return;
     const [dx, dy] = [now.x - drag.from.x, now.y - drag.from.y];
     drag.moved ||= Math.hypot(dx, dy) > SLOP;
     if (!drag.moved) return;
@@ -89,8 +94,12 @@ function drags(app, stage, place) {
       app.scrollTo(drag.scroll - dy);
     }
   });
+  element.addEventListener('pointercancel', (event) => {
+    fingers.lift(event.pointerId);
+    drag = null;
+  });
   element.addEventListener('pointerup', async (event) => {
-    const done = drag;
+    const done = fingers.lift(event.pointerId) ? null : drag;
     drag = null;
     element.classList.remove('tv-dragging');
     if (!done) return;

@@ -51,6 +51,14 @@ export function toolbar(app, open) {
   app.on(['view'], () => { range.textContent = `${formatNs(Math.round(app.view.span))} in sight`; });
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
     h('button', { type: 'button', title, 'aria-label': `${text}: ${title}`, onclick: act }, text));
+  const does = 'What dragging does; with Shift it does the other (V)';
+  const drag = button('', does, () => app.swapDrag());
+  const named = () => {
+    drag.textContent = app.dragSelects ? 'drag: select' : 'drag: pan';
+    drag.setAttribute('aria-label', `${drag.textContent}: ${does}`);
+  };
+  app.on(['drag'], named);
+  named();
   const element = h('div', { class: 'tv-bar', role: 'toolbar', 'aria-label': 'Trace' },
     search, count,
     button('↑', 'Hit before (Shift+N)', () => app.go('hit', -1)), button('↓', 'Next hit (N)', () => app.go('hit', 1)),
@@ -59,7 +67,7 @@ export function toolbar(app, open) {
     button('←', 'View before (Backspace)', () => app.view.back()),
     button('→', 'View after (Shift+Backspace)', () => app.view.forward()),
     button('all', 'Whole trace (0)', () => app.view.whole()),
-    filter, mode,
+    filter, mode, drag,
     button('share', 'Copy the link, save the report or a picture', open.share),
     button('⋯', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
   return { element, search, help: open.help, commands: open.commands };

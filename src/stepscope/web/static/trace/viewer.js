@@ -167,7 +167,9 @@ function build(root, app, save) {
   app.on(['status'], () => { live.textContent = app.status; });
   app.on(['selection'], () => {
     const { selection } = app;
-    if (selection) live.textContent = `${selection.name.slice(0, 200)}, ${selection.kind}, ${selection.dur} ns`;
+    if (!selection) return;
+    const { name, kind, dur, track } = selection;
+    live.textContent = `${name.slice(0, 200)}, ${kind}, ${dur} ns, on ${app.meta.tracks[track].label}`;
   });
   const size = () => {
     stage.resize();
