@@ -103,3 +103,16 @@ def test_threads_that_write_one_output_do_not_meet(tmp_path):
         second.write_text("second")
     assert target.read_text() == "first"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_polars_says_of_a_full_disk_keeps_its_number(tmp_path):
+    with pytest.raises(OSError, match="No space left") as error, replacing(tmp_path / "out"):
+        raise OSError("No space left on device (os error 28)")
+    assert (error.value.errno, error.value.filename) == (errno.ENOSPC, str(tmp_path / "out"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_device_that_takes_nothing_is_named():
+    with pytest.raises(OSError, match="No space left") as error:
+        write_text(Path("/dev/full"), "text")
+    assert error.value.filename == "/dev/full"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ def _of(path: Path, own: Path, error: OSError) -> OSError:
     named = error.filename
     if named is not None and not str(named).startswith(str(own)):
         return error
-    number = errno.EIO if error.errno is None else error.errno
+    told = re.search(r"\(os error (\d+)\)", str(error))  # polars' own, which has no number
+    number = error.errno or (int(told[1]) if told else errno.EIO)
     return OSError(number, error.strerror or os.strerror(number), str(path))
 
 
@@ -55,7 +57,10 @@ def write_text(path: Path, text: str) -> None:
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        try:
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         return
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -15,6 +15,8 @@ import pytest
 
 from stepscope.capture import backend, files, torch_lines
 from stepscope.capture.manifest import Manifest
+from stepscope.capture.results import Recording
+from stepscope.cli import recorded
 
 resource: Any = pytest.importorskip("resource", reason="limits of POSIX")
 
@@ -116,3 +118,12 @@ def test_what_cannot_be_renamed_is_gone(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         files.moved(str(part), str(tmp_path / "gone" / "p.json"))
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(("free", "said"), [(4_096, "the disk is full"), (1 << 40, "the process ended without notice")])
+def test_a_process_that_could_not_say_what_became_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str
+) -> None:
+    monkeypatch.setattr(recorded, "disk_usage", lambda _: SimpleNamespace(free=free))
+    of = Recording(tmp_path / "x.stepscope.json", {"phase": "recording"}, ())
+    assert recorded._why_none(of, 0).startswith(said)

@@ -115,10 +115,24 @@ def test_what_is_no_profile_is_said_in_one_sentence(
     assert said.err.startswith(f"stepscope: process {pid}: {sentence}")
 
 
-@pytest.mark.parametrize(("set_", "sentence"), [("", "was started without KINETO_USE_DAEMON=1"), ("1", "asked within")])
+@pytest.mark.parametrize(
+    ("set_", "loaded", "sentence"),
+    [
+        ("", True, "was started without KINETO_USE_DAEMON=1"),
+        ("", False, "PyTorch is not loaded in it"),
+        ("1", False, "asked within"),
+    ],
+)
 def test_a_process_that_does_not_ask(
-    start: Started, tmp_path: Path, capsys: pytest.CaptureFixture[str], set_: str, sentence: str
+    start: Started,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    set_: str,
+    loaded: bool,
+    sentence: str,
 ) -> None:
+    monkeypatch.setattr(kineto_daemon, "has_loaded", lambda pid, library: loaded)
     job = start(sys.executable, "-c", "import time; time.sleep(60)", ready=False, KINETO_USE_DAEMON=set_)
     assert capture(tmp_path, "--pid", job.pid) == 1
     assert sentence in capsys.readouterr().err

@@ -110,6 +110,11 @@ def test_an_option_that_is_none_is_refused(tmp_path: Path) -> None:
     assert (ran.status, "there is no option --actve" in ran.stderr) == (2, True)
 
 
+def test_a_length_of_time_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    ran = run(tmp_path, "--duration", "2", "train.py")
+    assert (ran.status, "--active 20, for --max-seconds 60" in ran.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("name", ["run", "try"])
 @pytest.mark.parametrize(
     ("words", "form"), [(("-c", "print(1)"), "python -c 'print(1)'"), (("-", "x y"), "python - 'x y'")]

@@ -143,7 +143,7 @@ def test_a_name_without_an_ending_is_a_saved_profile(profile):
         (["--steps", "four"], "--steps four: give numbers"),
         (["--time", "1s:2s"], "this profile holds nothing of the time from 1.00 s to 2.00 s: it lasts from 0 ns to"),
         (["--time", "5"], "--time 5: give a start and an end"),
-        (["--min-dur", "10"], "--min-dur 10: a time is a number with a unit"),
+        (["--min-dur", "10"], "--min-dur 10: a time is a number with a unit (ns, us, ms, s), as 10s or 10ms"),
     ],
 )
 def test_a_part_that_is_none_is_refused(profile, capsys, options, words):

@@ -143,3 +143,8 @@ def test_the_one_that_was_named_is_told(child: subprocess.Popen[bytes]):
         assert ended.reason == "it ended before its profile was written"
     finally:
         kineto_daemon._clean_up(asked)
+
+
+def test_a_process_without_pytorch_is_not_told_to_be_started_again(child: subprocess.Popen[bytes]):
+    asked = kineto_daemon._Capture({child.pid: checked(child.pid)}, kineto_daemon.Request(), 0)
+    assert kineto_daemon._silent(child.pid, asked).startswith("PyTorch is not loaded in it")

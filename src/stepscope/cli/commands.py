@@ -8,6 +8,7 @@ from stepscope.errors import UsageError
 
 _OF_PYTHON = ("-", "-c")
 """What Python takes in place of a script; ``-m`` is understood without it."""
+_TIMES = "a number of steps is recorded, --active 20, for --max-seconds 60 at most; "
 
 
 def check_command(command: tuple[str, ...], name: str) -> None:
@@ -17,4 +18,5 @@ def check_command(command: tuple[str, ...], name: str) -> None:
         right = shlex.join(("stepscope", name, "python", *command))
         raise UsageError(f"{first} is Python's: write {right}")
     if first.startswith("-") and first != "-m":
-        raise UsageError(f"there is no option {first}; see stepscope {name} --help")
+        see = _TIMES if first.partition("=")[0] in ("--duration", "--seconds", "--steps") and name == "run" else ""
+        raise UsageError(f"there is no option {first}; {see}see stepscope {name} --help")

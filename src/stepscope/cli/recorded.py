@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import disk_usage
 
 from stepscope.capture.manifest import ENDING
 from stepscope.capture.results import Recording
@@ -13,6 +14,8 @@ from stepscope.replacing import write_text
 from stepscope.units import format_ns, format_share
 
 _WIDTH = 100
+_NO_ROOM = 1 << 16
+"""What a process says of itself at the end takes some kB."""
 _NAMED = 8
 """Processes named in one sentence."""
 
@@ -161,7 +164,12 @@ def _why_none(each: Recording, status: int) -> str:
 
 def _why(each: Recording) -> str:
     phase = each.facts.get("phase")
-    return each.facts.get("no_profile") or f"the process ended without notice while it was {phase}"
+    if said := each.facts.get("no_profile"):
+        return str(said)
+    folder = each.manifest.parent
+    if disk_usage(folder).free < _NO_ROOM:
+        return f"the disk is full, and neither a profile nor what became of it could be written to {folder}"
+    return f"the process ended without notice while it was {phase}"
 
 
 def _failures(each: Recording) -> list[str]:

@@ -56,5 +56,6 @@ def duration(text: str, option: str) -> int:
     """
     found = _DURATION.fullmatch(text.strip())
     if found is None or (found[2] not in _UNITS and not (found[2] == "" and Decimal(found[1]) == 0)):
-        raise UsageError(f"{option} {text}: a time is a number with a unit (ns, us, ms, s), as 1.5ms")
+        right = f"{text.strip()}s or {text.strip()}ms" if found is not None and found[2] == "" else "2s or 1.5ms"
+        raise UsageError(f"{option} {text}: a time is a number with a unit (ns, us, ms, s), as {right}")
     return min(math.ceil(Decimal(found[1]) * _UNITS.get(found[2], 1)), _FURTHEST_NS)

@@ -23,7 +23,7 @@ from stepscope.capture.place import host
 from stepscope.errors import StepscopeError
 from stepscope.remote.handed import Handed
 from stepscope.remote.kineto_daemon import DaemonOutcome, Request
-from stepscope.remote.processes import Process, checked
+from stepscope.remote.processes import Process, checked, has_loaded
 from stepscope.replacing import replacing
 from stepscope.report.names import visible
 
@@ -74,7 +74,7 @@ def capture(pids: Sequence[int], out: Path, request: Request) -> list[DaemonOutc
 
 def _outcome(process: Process, out: Path, request: Request) -> DaemonOutcome:
     pid = process.pid
-    if not _has(pid, "libtorch"):
+    if not has_loaded(pid, "libtorch"):
         return DaemonOutcome(pid, reason="PyTorch is not loaded in it")
     try:
         handed = Handed(tempfile.gettempdir(), "stepscope-inject-")
@@ -162,10 +162,3 @@ def _told(answer: bytes) -> tuple[str, str]:
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     return "", NONSENSE
-
-
-def _has(pid: int, library: str) -> bool:
-    try:
-        return library in Path(f"/proc/{pid}/maps").read_text(errors="replace")
-    except OSError:
-        return False

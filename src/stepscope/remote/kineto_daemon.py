@@ -26,7 +26,7 @@ from stepscope.capture.place import host
 from stepscope.errors import StepscopeError
 from stepscope.remote.handed import Handed
 from stepscope.remote.ipc_fabric import Datagram, Fabric
-from stepscope.remote.processes import Process, checked, looked_at
+from stepscope.remote.processes import Process, checked, has_loaded, looked_at
 from stepscope.replacing import replacing
 
 POLL_S = 6.0
@@ -156,6 +156,8 @@ def _silent(pid: int, asked: _Capture) -> str:
     environment = _environment(pid)
     if not asked.wanted[pid].runs:
         return "it ended before it was asked"
+    if environment and not environment.get(b"KINETO_USE_DAEMON") and not has_loaded(pid, "libtorch"):
+        return "PyTorch is not loaded in it: name the job's own process, or what launched it with KINETO_USE_DAEMON=1"
     if environment and not environment.get(b"KINETO_USE_DAEMON"):
         return (
             "it was started without KINETO_USE_DAEMON=1 in its environment, which PyTorch reads when it is imported; "

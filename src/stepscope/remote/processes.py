@@ -76,3 +76,11 @@ def _leader(pid: int) -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) for line in lines if line.startswith(b"Tgid:")), None)
+
+
+def has_loaded(pid: int, library: str) -> bool:
+    """Whether a process has mapped a file of this name, where it may be looked at."""
+    try:
+        return library in Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return False
