@@ -18,9 +18,9 @@ INTRO = """\
 
 What everybody reads is told key by key; of the rows of [analyses](#analyses) and their like the keys and types. What
 each of those means is in the file that *More* leads to, and in the JSON Schema that
-`stepscope.report.schema.load()` returns. A ? marks what may be absent, [] a list; `ns-at` is since the trace's origin.
-How to use the report: [in Python and CI](guides/in-python-and-ci.md). Made from `src/stepscope/document/` by
-`make docs`.
+`stepscope.report.schema.load()` returns. A ? marks what may be absent, [] a list; `ns-at` is since the trace's origin;
+names that end in `_ns`, `_bytes` or `_share` say their type. How to use the report:
+[in Python and CI](guides/in-python-and-ci.md). Made from `src/stepscope/document/` by `make docs`.
 """
 
 UNITS = {"ns from the trace's origin": "ns-at", "share of one": "share"}
@@ -58,10 +58,17 @@ def rows(of: type) -> Iterator[tuple[str, str, str]]:
 
 def brief(of: type) -> str:
     """An object and its keys, in a paragraph."""
-    listed = (f"`{one.key}`{'' if one.required else '?'} {words(one.shape)}" for one in fields(of))
-    short = "; ".join(listed)
+    short = "; ".join(_named(one) for one in fields(of))
     told = (of.__doc__ or "").strip()
     return section(f"`{snake(of)}`", f"{told} [More](../src/stepscope/document/{home(of)}.py).", f"{short}.")
+
+
+def _named(one: DeclaredField) -> str:
+    """A key with its type, where its name does not end with it."""
+    unit, optional = one.key.rpartition("_")[2], "" if one.required else "?"
+    if one.shape.kind is not None and unit == UNITS.get(one.shape.kind.unit or "", one.shape.kind.unit):
+        return f"`{one.key}`{optional}{'/null' if one.shape.null else ''}"
+    return f"`{one.key}`{optional} {words(one.shape)}"
 
 
 def meaning(one: DeclaredField) -> str:

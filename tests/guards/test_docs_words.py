@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ALL = 42_300
+ALL = 41_900
 PAGE = 1_300
 LARGER = {
     "cli.md": 2_900,
     "formats.md": 2_800,
     "limits.md": 2_700,
-    "report-schema.md": 4_400,
+    "report-schema.md": 4_350,
     "rules.md": 2_000,
     "tables.md": 2_000,
     "truth.md": 1_600,
