@@ -39,7 +39,7 @@ def test_pages_without_content_are_not_listed(page: Page, reports: Reports) -> N
 
 def test_a_job_lists_what_it_knows_of_all_ranks(page: Page, tmp_path: Path) -> None:
     page.goto(f"{page_of(tmp_path, 8, 5)}#/overview")
-    assert listed(page) == ["Overview", "Ranks"]
+    assert listed(page) == ["Overview", "Ops", "Kernels", "Memory", "Ranks"]
 
 
 @pytest.mark.real

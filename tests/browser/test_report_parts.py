@@ -96,6 +96,33 @@ def test_a_kernel_of_eight_devices_is_a_row_that_opens(page: Page, reports: Repo
         assert format_ns(row["total_ns"]) in text
 
 
+def test_eight_devices_are_one_chart_of_each_kind_with_a_choice(page: Page, reports: Reports, shot: Shot) -> None:
+    address = reports(JAX)
+    for name, title in (
+        ("input", "Waiting for input in each step, mean of all devices"),
+        ("ranks", "Collectives that nothing hides in each step, mean of all devices"),
+        ("ops", "Layers by the time of their kernels, device 0"),
+        ("kernels", "Idle time by cause, per step, device 0"),
+    ):
+        open_page(page, address, name)
+        panels = page.locator("h2").filter(has_text=re.compile(title.partition(", ")[0]))
+        assert panels.all_inner_texts() == [title]
+        shot(page)
+        page.get_by_label(re.compile("^Device: ")).first.select_option("5")
+        page.wait_for_selector(f"h2:has-text('{title.partition(', ')[0]}'):has-text('device 5')")
+        assert panels.count() == 1
+    duty = page.locator(".tiles > div", has_text="duty cycle")
+    assert "mean of 8 devices; 40.5 % (device " in duty.inner_text()
+
+
+@pytest.mark.real
+def test_copies_alone_are_no_input_pipeline(page: Page, reports: Reports) -> None:
+    server = "kineto/mi300_vllm_prefilldecode.json.gz"
+    real_trace(server)
+    open_page(page, reports(server), "overview")
+    assert "Input" not in page.locator("nav").inner_text()
+
+
 @pytest.mark.real
 def test_layers_that_repeat_are_a_row_that_opens(page: Page, reports: Reports, shot: Shot) -> None:
     real_trace(QWEN)

@@ -102,13 +102,9 @@ function sides({ document: found }) {
 }
 
 /** @param {ComparisonDocument} found */
-function figures({ achieved, scaling, findings: findings_ }) {
+function figures({ achieved, scaling }) {
   return tiles([
-    achieved && [
-      'predicted step', formatNs(achieved.predicted_step_ns),
-      `without what is gone or less: ${[...achieved.gone, ...achieved.less].map(titleOf(findings_)).join('; ')
-        .replaceAll('`', '')}`,
-    ],
+    achieved && ['predicted step', formatNs(achieved.predicted_step_ns), 'without what is gone or less'],
     achieved && ['measured step', formatNs(achieved.measured_step_ns),
       `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],
     scaling && [scaling.unit, `${scaling.devices_before} → ${scaling.devices_after}`],
@@ -116,15 +112,6 @@ function figures({ achieved, scaling, findings: findings_ }) {
     ...(scaling?.losses ?? []).filter((one) => one.ns_per_step).map((one) =>
       /** @type {Tile} */ ([one.cause, formatSigned(one.ns_per_step), 'per step'])),
   ]);
-}
-
-/**
- * What a finding is called, by its id.
- * @param {FindingChange[]} changes
- * @returns {(id: string) => string}
- */
-function titleOf(changes) {
-  return (id) => changes.find((one) => [one.before?.id, one.after?.id].includes(id))?.title ?? id;
 }
 
 /** @param {Context} context @param {ComparisonDocument} found */

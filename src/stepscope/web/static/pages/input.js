@@ -4,10 +4,11 @@ import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
 import { NOT_RECORDED, formatCount, formatNs, formatShare } from '../core/units.js';
 import { named, ns, number, share, word } from '../widgets/columns.js';
+import { deviceBars } from '../widgets/devices.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
-import { chosenTime, stepBars } from '../widgets/steps.js';
+import { chosenTime } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
 import { hasOverRanks, overRanks } from './over_ranks.js';
 
@@ -19,13 +20,19 @@ const WAITS = ['input', 'infeed'];
 /** @type {import('../core/types.js').Page} */
 export const input = { id: 'input', key: 'i', title: 'Input', render, ofSteps: true,
   ofJob: (context) => overRanks(context, 'input'),
-  has: (report) => Boolean(report.analyses.input || report.summary.parts_ns_per_step.input)
-    || hasOverRanks(report, 'input') };
+  has: (report) => (report.analyses.ranks ? hasOverRanks(report, 'input')
+    : loads(report.analyses.input) || Boolean(report.summary.parts_ns_per_step.input)) };
+
+/** Whether anything was loaded: copies to the device alone are no pipeline. @param {InputPipeline|undefined} found */
+function loads(found) {
+  return Boolean(found && (found.wait_ns_per_step || found.producers || found.iterators || found.queues?.length
+    || found.stages.some(({ side }) => side !== 'device')));
+}
 
 /** @param {Context} context */
 function render(context) {
   const { report, words } = context;
-  const found = report.analyses.input;
+  const found = loads(report.analyses.input) ? report.analyses.input : undefined;
   const waited = WAITS.some((category) => report.summary.parts_ns_per_step[category]);
   return h(
     'div',
@@ -33,7 +40,7 @@ function render(context) {
     found || waited ? null : panel('Input', null, missing('No loading of input data was recorded.',
       prose(words.missing.input))),
     found || waited ? figures(context, found) : null,
-    ...waits(context),
+    deviceBars(context, 'input', { title: 'Waiting for input in each step', only: WAITS }),
     found ? stages(found, words.input_note) : null,
     found && !found.producers ? panel('Threads that prepare batches', null,
       missing('What they do was not recorded.', prose(words.missing.input))) : null,
@@ -74,17 +81,6 @@ function waiting(context) {
     return [label, formatNs(Math.round(chosen.ns / chosen.rows)),
       `per step, ${formatShare(chosen.ns / chosen.whole_ns)} of ${context.scope()}`, OF_STEPS];
   });
-}
-
-/** @param {Context} context */
-function waits(context) {
-  const devices = (context.report.analyses.breakdown ?? []).filter((entry) => !entry.unused);
-  return devices.slice(0, 8).map(({ device }) => stepBars(context, {
-    title: devices.length > 1 ? `Waiting for input in each step, device ${device}` : 'Waiting for input in each step',
-    note: 'A click opens the step in the trace.',
-    device,
-    only: WAITS,
-  }));
 }
 
 /** @param {InputPipeline} found @param {string} note */

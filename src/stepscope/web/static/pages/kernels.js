@@ -6,6 +6,7 @@ import { there } from '../core/types.js';
 import { formatNs, formatRate, formatShare } from '../core/units.js';
 import { where } from '../widgets/columns.js';
 import { declared } from '../widgets/declared.js';
+import { overDevices } from '../widgets/devices.js';
 import { findingCard, searchParams } from '../widgets/finding.js';
 import { ofAllDevices } from '../widgets/merged.js';
 import { missing, panel } from '../widgets/panel.js';
@@ -17,7 +18,6 @@ import { hasOverRanks, overRanks } from './over_ranks.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../widgets/merged.js').Merged} Merged */
-/** @typedef {import('../widgets/related.js').Tile} Tile */
 
 /** @type {import('../core/types.js').Page} */
 export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofSteps: true,
@@ -41,7 +41,7 @@ function render(context) {
     figures(context),
     roofs(context),
     list(context),
-    ...(analyses.breakdown ?? []).filter((one) => !one.unused).map((one) => idleBy(context, one)),
+    idleBy(context),
     gaps(context),
     syncs(context),
     copies(context),
@@ -61,11 +61,11 @@ function figures({ report, words }) {
     words.narrow,
     cores && ['on tensor cores', known(cores.yes, formatShare), 'of kernel time'],
     precision && ['could use them, does not', known(precision.eligible_unused_ns_per_step, formatNs), 'per step'],
-    ...(analyses.mfu ?? []).filter((one) => one.flops_per_step).map((one) => /** @type {Tile} */ ([
-      'work per step', formatRate(one.flops_per_step, 'FLOP'),
-      `${formatShare(one.counted_share)} of kernel time counted`])),
-    ...(analyses.xla?.duty_cycle ?? []).filter((one) => one.share !== null)
-      .map((one) => /** @type {Tile} */ (['duty cycle', formatShare(one.share), `device ${one.device}`])),
+    ...overDevices('work per step', (analyses.mfu ?? []).filter((one) => one.flops_per_step).map((one) => ({
+      device: one.device, value: one.flops_per_step, rest: `${formatShare(one.counted_share)} of kernel time counted`,
+    })), (value) => formatRate(value, 'FLOP')),
+    ...overDevices('duty cycle', (analyses.xla?.duty_cycle ?? []).flatMap(({ device, share }) => (
+      share === null ? [] : [{ device, value: share }])), formatShare),
   ]);
 }
 

@@ -4,6 +4,7 @@ import { h } from '../core/dom.js';
 import { ABSENT, formatNs } from '../core/units.js';
 import { device, named, ns, where, word } from '../widgets/columns.js';
 import { declared } from '../widgets/declared.js';
+import { pickDevice } from '../widgets/devices.js';
 import { traceParams } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { panel } from '../widgets/panel.js';
@@ -14,9 +15,14 @@ import { table } from '../widgets/table.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/document.js').Gap} Gap */
 
-/** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
-export function idleBy(context, entry) {
+/** @param {Context} context */
+export function idleBy(context) {
   const { report, words } = context;
+  const used = (report.analyses.breakdown ?? []).filter((one) => !one.unused);
+  if (!used.length) return null;
+  const ids = used.map((one) => one.device);
+  const { device: picked, actions } = pickDevice(context, 'kernels', ids, 'Device: idle time');
+  const entry = used.find((one) => one.device === picked) ?? used[0];
   const all = context.place.steps ? meanParts(chosenRows(context, entry.device)) : entry.parts;
   const parts = all.filter((part) => !words.categories[part.category].busy && part.ns_per_step);
   if (!parts.length) return null;
@@ -24,7 +30,7 @@ export function idleBy(context, entry) {
   const total = (report.analyses.idle?.per_device ?? []).find((one) => one.device === entry.device);
   const note = context.place.steps ? context.scope() : total && `${formatNs(total.total_ns)} idle in the steps: ${
     formatNs(total.between_steps_ns)} before the first op of a step, ${formatNs(total.within_steps_ns)} behind it`;
-  return panel(`Idle time by cause, per step${many}`, { note, class: OF_STEPS },
+  return panel(`Idle time by cause, per step${many}`, { note, class: OF_STEPS, actions },
     hbar(context, 'Idle time by cause', entry, parts.map(({ category, ns_per_step: ns_, share }) => ({
       category, ns: ns_, share }))));
 }

@@ -5,6 +5,7 @@ import { prose } from '../core/text.js';
 import { there } from '../core/types.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, where, word, yes } from '../widgets/columns.js';
+import { pickDevice } from '../widgets/devices.js';
 import { searchParams } from '../widgets/finding.js';
 import { flame } from '../widgets/flame.js';
 import { charted, missing, panel } from '../widgets/panel.js';
@@ -39,7 +40,7 @@ function render(context) {
     { class: 'page' },
     some ? null : panel('Ops', null, missing('No ops were recorded.', prose(context.words.missing.ops))),
     placement(context),
-    ...(analyses.layers ?? []).map((one) => layers(context, one)),
+    analyses.layers?.length ? layers(context, analyses.layers) : null,
     analyses.ops && !analyses.layers?.length ? noLayers(context) : null,
     annotations(context),
     analyses.ops ? byType(context) : null,
@@ -65,14 +66,17 @@ function placement({ report }) {
   return tiles([
     shares.by_time !== null && ['time of ops on the device', formatShare(shares.by_time)],
     shares.by_count !== null && ['ops on the device', formatShare(shares.by_count), 'by count'],
-    ['compute on the device', `${formatCount(found.device_ops)} ops`, `innermost ones, ${formatNs(found.device_ns)}`],
+    (found.device_ops || report.profile.devices.length) && [
+      'compute on the device', `${formatCount(found.device_ops)} ops`, `innermost ones, ${formatNs(found.device_ns)}`],
     ['compute on the host', `${formatCount(found.host_ops)} ops`,
       `${formatNs(found.host_ns)}, innermost ones; not those that only allocate or view`],
   ]);
 }
 
-/** @param {Context} context @param {Layers} found */
-function layers(context, found) {
+/** @param {Context} context @param {Layers[]} all of each device */
+function layers(context, all) {
+  const { device: picked, actions } = pickDevice(context, 'ops', all.map((one) => one.device), 'Device: layers');
+  const found = all.find((one) => one.device === picked) ?? all[0];
   const what = found.device === null ? 'ops' : 'kernels';
   const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
   /** @type {Layer[]} */
@@ -83,7 +87,7 @@ function layers(context, found) {
   const alike = found.alike ? '; layers that differ in their numbers alone are one row, which opens' : '';
   const [outside, total] = [found.outside_ns_per_step, found.total_ns_per_step].map(formatNs);
   const note = `${outside} of ${total} per step in no layer${alike}${cut}`;
-  return charted(`Layers by the time of their ${what}${many}`, { note }, () => flame({
+  return charted(`Layers by the time of their ${what}${many}`, { note, actions }, () => flame({
     label: 'Layers, forward and backward, per step. Arrow keys move, Enter looks closer, Escape shows the whole',
     leaves: rows.map((row) => ({ path: row.path, value: row.whole_ns_per_step, times: row.layers })),
     format: (value) => `${formatNs(value)} per step`,

@@ -3,6 +3,7 @@
 import { h, put } from '../core/dom.js';
 import { formatNs, formatRate, formatShare } from '../core/units.js';
 import { named, ns, number, word } from '../widgets/columns.js';
+import { pickDevice } from '../widgets/devices.js';
 import { instruction } from '../widgets/hlo_graph.js';
 import { panel } from '../widgets/panel.js';
 import { table } from '../widgets/table.js';
@@ -20,11 +21,16 @@ const RATES = [
 
 /** @param {Context} context */
 export function programs(context) {
-  return (context.report.analyses.op_tree ?? []).map((one, at) => tree(context, one, at));
+  const all = context.report.analyses.op_tree ?? [];
+  const devices = [...new Set(all.map((one) => one.device))].sort((a, b) => a - b);
+  if (!devices.length) return [];
+  const { device, actions } = pickDevice(context, 'ops', devices, 'Device: programs');
+  return all.filter((one) => one.device === device)
+    .map((one, at) => tree(context, one, at, at === 0 ? actions : []));
 }
 
-/** @param {Context} context @param {Program} one @param {number} at */
-function tree({ place, words }, one, at) {
+/** @param {Context} context @param {Program} one @param {number} at @param {Node[]} actions */
+function tree({ place, words }, one, at, actions) {
   const closer = h('div', { 'aria-live': 'polite' });
   // Of a scope the op in it that takes longest.
   const show = (/** @type {ProgramNode} */ row) => {
@@ -41,7 +47,7 @@ function tree({ place, words }, one, at) {
   const waits = one.waiting_ns ? `; ${formatNs(one.waiting_ns)} waiting` : '';
   const id = one.program === null ? '' : `(${one.program})`;
   return panel(`Ops of ${one.module}${id} by scope, device ${one.device}`,
-    { note: `${formatNs(one.total_ns)} in the steps used${peak}${waits}${again}${listed}` }, table({
+    { note: `${formatNs(one.total_ns)} in the steps used${peak}${waits}${again}${listed}`, actions }, table({
       label: `Ops of ${one.module}`,
       rows: one.nodes,
       columns: [

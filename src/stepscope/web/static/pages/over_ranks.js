@@ -60,6 +60,7 @@ export function overRanks(context, page) {
 /** The same page of one rank. @param {Context} context */
 export function alone(context) {
   const ranks = Object.keys(context.run.traces).map(Number).sort((a, b) => a - b);
+  if (!ranks.length) return null;
   return panel('One rank alone', { note: context.run.no_pack }, h('div', { class: 'choices' }, ranks.map((rank) =>
     h('button', { type: 'button', onclick: () => context.ofRank(rank) }, `Rank ${rank}`))));
 }

@@ -7,6 +7,7 @@ import { number, share, word } from '../widgets/columns.js';
 import { answer } from '../widgets/answer.js';
 import { findingCard } from '../widgets/finding.js';
 import { compared } from '../widgets/compared.js';
+import { overDevices } from '../widgets/devices.js';
 import { hbar } from '../widgets/hbar.js';
 import { hostIn } from '../widgets/host_in.js';
 import { NOT_DETERMINED } from '../widgets/lanes.js';
@@ -113,8 +114,8 @@ function ofSteps(context) {
 function utilisation(found) {
   const shares = found.filter((one) => one.share !== null);
   if (found.length && !shares.length) return [['MFU', { untold: NOT_DETERMINED }, found[0].reason ?? '']];
-  return shares.map((one) => [found.length > 1 ? `MFU of device ${one.device}` : 'MFU', formatShare(one.share),
-    'of the peak']);
+  return /** @type {Told[]} */ (overDevices('MFU', shares.map((one) => (
+    { device: one.device, value: one.share ?? 0, rest: 'of the peak' })), formatShare));
 }
 
 /** @param {Context} context */

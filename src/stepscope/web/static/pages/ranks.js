@@ -2,9 +2,9 @@
 
 import { h } from '../core/dom.js';
 import { formatNs, formatShare } from '../core/units.js';
+import { deviceBars } from '../widgets/devices.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
-import { stepBars } from '../widgets/steps.js';
 import { job } from './job.js';
 import { collectives } from './job_links.js';
 
@@ -24,7 +24,6 @@ function render(context) {
   const own = rank === null ? 'a profile that does not say its rank'
     : `rank ${rank}${profile.world_size ? ` of ${profile.world_size}` : ''}`;
   const parts = COLLECTIVES.filter((category) => summary.parts_ns_per_step[category]);
-  const devices = (analyses.breakdown ?? []).filter((one) => !one.unused).slice(0, 8);
   return h(
     'div',
     { class: 'page' },
@@ -38,12 +37,7 @@ function render(context) {
       `per step, ${formatShare(summary.parts_share[category])}`,
     ])) : null,
     analyses.collectives ? collectives(context) : null,
-    ...devices.map(({ device }) => stepBars(context, {
-      title: `Collectives that nothing hides in each step, device ${device}`,
-      note: 'A click opens the step in the trace.',
-      device,
-      only: COLLECTIVES,
-    })),
+    deviceBars(context, 'ranks', { title: 'Collectives that nothing hides in each step', only: COLLECTIVES }),
     related(context, 'ranks'),
   );
 }

@@ -1,5 +1,6 @@
 /** The trace viewer. */
 import { h, put } from '../core/dom.js';
+import { prose } from '../core/text.js';
 import { shownPalette } from '../core/theme.js';
 import { App } from './app.js';
 import { boxes } from './boxes.js';
@@ -197,7 +198,7 @@ function banners(app) {
   if (!texts.length) return null;
   const further = texts.length > MOST_TOLD ? `${texts.length - MOST_TOLD} more: the overview lists them.` : null;
   return h('div', { class: 'tv-banner', role: 'note' },
-    [...texts.slice(0, MOST_TOLD), ...(further ? [further] : [])].map((text) => h('p', null, text)));
+    [...texts.slice(0, MOST_TOLD), ...(further ? [further] : [])].map((text) => h('p', null, ...prose(text))));
 }
 
 /**

@@ -89,7 +89,8 @@ export function deviceName({ report }, device) {
 /**
  * A bar per step; of all categories, or of some. Null where there are not two steps to compare.
  * @param {Context} context
- * @param {{title: string, note: string, device: number|null, rank?: number|null, only?: string[]}} given
+ * @param {{title: string, note: string, device: number|null, rank?: number|null, only?: string[],
+ *   actions?: Node[]}} given
  */
 export function stepBars(context, given) {
   const { words } = context;
@@ -99,7 +100,8 @@ export function stepBars(context, given) {
     .filter((category) => present.has(category) && (given.only?.includes(category) ?? true))
     .sort((a, b) => Number(words.categories[b].busy) - Number(words.categories[a].busy));
   if (rows.length < 2 || !shown.length) return null;
-  return charted(given.title, { note: given.note, class: OF_STEPS }, () => chart(context, given, rows, shown),
+  const { title, note, actions } = given;
+  return charted(title, { note, class: OF_STEPS, actions }, () => chart(context, given, rows, shown),
     () => stepTable(context, rows, shown));
 }
 
