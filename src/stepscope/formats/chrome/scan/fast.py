@@ -8,8 +8,11 @@ from stepscope.formats.chrome.scan import kernel
 from stepscope.formats.chrome.scan.damage import Tally
 from stepscope.formats.chrome.scan.repair import Repairer, RepairOutcome, list_ends
 from stepscope.formats.chrome.scan.roads import Stop
-from stepscope.formats.chrome.scan.rows import RowsPart
+from stepscope.formats.chrome.scan.rows import SCRATCH_ROWS, RowsPart
 from stepscope.formats.chrome.scan.window import TextWindow
+
+_EVENT_BYTES = 64
+"""Few profiles have smaller events on the whole; a room that is full is emptied, and filled again."""
 
 
 class FastRoad:
@@ -20,14 +23,15 @@ class FastRoad:
     def __init__(self) -> None:
         self.parts: list[RowsPart] = []
         self._repairer = Repairer()
-        self._scanner = kernel.Scanner()
+        self._made: kernel.Scanner | None = None
 
     def advance(self, window: TextWindow, at: int, limit: int, comma_due: bool) -> tuple[int, bool, Stop]:
         """As :meth:`Road.advance`."""
+        scanner = self._made = self._made or kernel.Scanner(_rows(window))
         while True:
             if not self._repairer.searching:
-                at, comma_due, why = self._scanner.scan(window.buffer, at, limit, window.end, comma_due)
-                if self._scanner.scratch.full:
+                at, comma_due, why = scanner.scan(window.buffer, at, limit, window.end, comma_due)
+                if scanner.scratch.full:
                     self._flush(window)
                 if why == kernel.ROWS_FULL:
                     continue
@@ -38,7 +42,7 @@ class FastRoad:
             step = self._repairer.step(window, at, comma_due)
             at, comma_due = step.at, step.comma_due
             if step.event is not None:
-                self._scanner.scratch.append(step.event, window.base)
+                scanner.scratch.append(step.event, window.base)
             if step.outcome is not RepairOutcome.GOING:
                 self._flush(window)
                 return at, comma_due, Stop.DONE if step.outcome is RepairOutcome.DONE else Stop.NEED_MORE
@@ -61,5 +65,10 @@ class FastRoad:
         return taken
 
     def _flush(self, window: TextWindow) -> None:
-        if part := self._scanner.scratch.take(window.base):
+        if self._made and (part := self._made.scratch.take(window.base)):
             self.parts.append(part)
+
+
+def _rows(window: TextWindow) -> int:
+    """Room for so many rows: first touching the pages of full room takes longer than to scan a small file."""
+    return min(SCRATCH_ROWS, window.end // _EVENT_BYTES + 1) if window.last else SCRATCH_ROWS

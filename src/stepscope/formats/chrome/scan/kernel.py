@@ -55,6 +55,7 @@ from stepscope.formats.chrome.scan.rows import (
     LANE_INTEGER,
     LANE_TEXT,
     RANGE_NOTE,
+    SCRATCH_ROWS,
     Scratch,
     Tables,
 )
@@ -338,9 +339,9 @@ def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901
 class Scanner:
     """One thread's kernel state: its tables, templates and scratch rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = SCRATCH_ROWS) -> None:
         self._strings, self._raws, self._lanes = StringTable(), StringTable(), LaneTable()
-        self.scratch = Scratch(Tables(self._strings, self._raws, self._lanes))
+        self.scratch = Scratch(Tables(self._strings, self._raws, self._lanes), rows)
         self._keys = key_table()
         self._templates = np.zeros(MAX_TEMPLATES * TEMPLATE_BYTES + 64, np.uint8)
         self._counts = np.zeros(2, np.int64)

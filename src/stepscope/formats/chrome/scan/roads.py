@@ -44,6 +44,10 @@ class Road(Protocol):
         """Hand over the parts and the damage, and begin anew; tables and templates stay."""
 
 
+_ROWS = 1 << 12
+"""Rows in a part: first touching the pages of more room would take longer than reading a small file."""
+
+
 class TolerantRoad:
     """Python only: slow, and for every input."""
 
@@ -52,7 +56,7 @@ class TolerantRoad:
     def __init__(self) -> None:
         self.parts: list[RowsPart] = []
         self._repairer = Repairer()
-        self._scratch = Scratch(Tables(_Strings(), _Strings(), _Lanes()))
+        self._scratch = Scratch(Tables(_Strings(), _Strings(), _Lanes()), _ROWS)
 
     def advance(self, window: TextWindow, at: int, limit: int, comma_due: bool) -> tuple[int, bool, Stop]:
         """As :meth:`Road.advance`; the limit is not looked at, for this road reads front to back."""
