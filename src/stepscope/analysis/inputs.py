@@ -10,6 +10,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
+from stepscope.names.remembered import remembered
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.record import record
 from stepscope.trace.codes import among, mapped
@@ -240,14 +241,17 @@ def _self_time(dur: I64, parent: I32, rows: Rows) -> I64:
 _TAKES = re.compile(r"(?:^|: ?)\w*IteratorGetNext|:QueueDequeue")
 
 
+@remembered
 def _takes_batch(name: str) -> bool:
     return _TAKES.search(name) is not None
 
 
+@remembered
 def _is_iterator(name: str) -> bool:
     return stage_of_iterator(name) is not None
 
 
+@remembered
 def _stage_number(name: str) -> int:
     """One more than the place in ``STAGES``, 0 for none."""
     iterator = stage_of_iterator(name)

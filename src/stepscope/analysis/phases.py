@@ -11,6 +11,7 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.names.remembered import remembered
 from stepscope.names.scopes import bare_loss_scales, chooses_by_loss_scale, is_tensorflow_op, tensorflow_part
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
@@ -143,5 +144,6 @@ def _differentiated(trace: Trace, phases: I32) -> I32:
     return ops.slice[(phase < 0) & among(ops.sequence, backward)]
 
 
+@remembered
 def _phase_of_name(name: str) -> int:
     return next((phase_code(phase) for phase, pattern in _NAMES if pattern.search(name)), -1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from stepscope.names.remembered import remembered
 from stepscope.record import record
 
 _LONGEST = 512
@@ -43,6 +44,7 @@ class CallTraits:
     role: CallRole
 
 
+@remembered
 def classify_call(name: str) -> CallTraits:
     """The role of a runtime or driver call.
 

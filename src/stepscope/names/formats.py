@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from stepscope.hardware.peaks import Precision
+from stepscope.names.remembered import remembered
 from stepscope.names.symbols import ANONYMOUS, LONGEST, subject, without_parameters
 
 _P = Precision
@@ -81,6 +82,7 @@ _NCCL_TYPE = re.compile(
 _WIDTH = {_P.FP4: 4, _P.FP8: 8, _P.INT8: 8, _P.FP16: 16, _P.BF16: 16, _P.TF32: 19}
 
 
+@remembered
 def operand_format(text: str) -> tuple[Precision | None, str]:
     """The format of a kernel's operands and the evidence, from the kernel's name."""
     if text.startswith("batched_transpose_"):

@@ -12,6 +12,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from stepscope.names.remembered import remembered
 from stepscope.record import record
 
 _LONGEST = 2_048
@@ -27,6 +28,7 @@ class HostRole(StrEnum):
     PROFILER = "profiler"
 
 
+@remembered
 def classify_host_name(name: str, is_python: bool) -> HostRole | None:
     """The role of an annotation, host op or (``is_python``) Python frame; None for ordinary work."""
     text = name[:_LONGEST]
@@ -292,6 +294,7 @@ class StepMarker(NamedTuple):
     """The range stands at the end of a step instead of spanning it."""
 
 
+@remembered
 def step_marker(name: str) -> StepMarker | None:
     """What a name says of steps, by the one ordered table of marker sources.
 

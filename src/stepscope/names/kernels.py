@@ -23,6 +23,7 @@ from enum import StrEnum
 
 from stepscope.hardware.peaks import Precision
 from stepscope.names.formats import message_format, op_precision, operand_format
+from stepscope.names.remembered import remembered
 from stepscope.names.symbols import LONGEST, subject
 from stepscope.record import record
 
@@ -92,6 +93,7 @@ class KernelTraits:
     precision_reason: str
 
 
+@remembered
 def describe(name: str) -> KernelTraits:
     """Read the name of a kernel, copy or memset as a profile recorded it (demangled, mangled or plain)."""
     text = name[:LONGEST]

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
+from stepscope.names.remembered import remembered
+
 
 class Layout(StrEnum):
     """A way of using several devices."""
@@ -92,8 +94,9 @@ def layouts(names: Iterable[str]) -> frozenset[Layout]:
     >>> layouts(["aten::mm", "step"])
     frozenset()
     """
-    found: set[Layout] = set()
-    for name in names:
-        text = name[:300]
-        found.update(layout for layout, pattern in _SIGNS if layout not in found and pattern.search(text))
-    return frozenset(found)
+    return frozenset().union(*map(_layouts_of, names))
+
+
+@remembered
+def _layouts_of(name: str) -> frozenset[Layout]:
+    return frozenset(layout for layout, pattern in _SIGNS if pattern.search(name[:300]))

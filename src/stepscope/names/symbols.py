@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from stepscope.names.remembered import remembered
+
 LONGEST = 16_384
 """Characters of a name that are read; real names end earlier, and hostile ones must not cost time."""
 
@@ -15,6 +17,7 @@ _PLAIN = re.compile(r"_ZL?(\d{1,4})")
 _WRAPPER = re.compile(r"(?:^|::)(?:kentry|device_kernel|kernel2?|kernel_entry)$")
 
 
+@remembered
 def base_name(text: str) -> str:
     """The qualified function name: no return type, template arguments or parameters.
 

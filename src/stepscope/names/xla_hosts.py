@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from stepscope.names.host_callbacks import is_host_callback, wraps_callback
 from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.names.remembered import remembered
 
 _LONGEST = 2_048
 
@@ -63,6 +64,7 @@ MISS_EVIDENCE = frozenset({XlaRole.GRAPH_BUILD, XlaRole.COMPILE})
 """Inside a DISPATCH range: its program had to be built, and DISPATCH ranges inside it are part of the tracing."""
 
 
+@remembered
 def classify_xla_name(name: str, is_python: bool = False) -> XlaRole | None:
     """The role of a host event or (``is_python``) Python frame in an XLA profile; None for ordinary work.
 
@@ -87,6 +89,7 @@ def classify_xla_name(name: str, is_python: bool = False) -> XlaRole | None:
     return role or _SHARED.get(classify_host_name(text, is_python))
 
 
+@remembered
 def event_role(name: str) -> XlaRole | None:
     """As ``classify_xla_name`` of a host event, but only by names that frameworks write: words that a user's own
     annotation may hold (``load_batch``) do not count."""
@@ -297,6 +300,7 @@ _GPU_MODULE = re.compile(r"(?:\[\d+\] )?(?P<module>[^:]+):XLA \w+ module$")
 _MODULE = re.compile(r"[#,](?:hlo_)?module=(?P<module>[^,#]+)|\((?P<last>[^()]+)\)$")
 
 
+@remembered
 def compiled_module(name: str) -> str | None:
     """The module that a host event compiles, where its name tells; the stats ``name`` and ``module`` tell it elsewhere.
 
