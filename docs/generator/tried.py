@@ -9,9 +9,9 @@ from generator.markdown import table
 Row = dict[str, Any]
 
 TRIED = """\
-Jobs of the tests that `stepscope try` put cures into, unchanged, in 80 s each (`python -m tests.trials.measure`): every
-cure of which something was promised or told, as steps, with the interval of 95 %. Of {others} more, without a promise,
-it could not be told whether they help ([figures](trials.json))."""
+Jobs of the tests that `stepscope try` put cures into, unchanged, in 80 to 120 s each on a busy machine
+(`python -m tests.trials.measure`): every cure of which something was promised or told, with the interval of
+95 %. Of {others} more, without a promise, it could not be told whether they help ([figures](trials.json))."""
 
 _TITLES = ("job", "cure", "step", "promised", "measured", "verdict", "promise")
 _VERDICTS = {"helps": "helps", "hurts": "hurts", "nothing": "does nothing", "unknown": "cannot be told"}

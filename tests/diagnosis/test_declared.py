@@ -67,7 +67,6 @@ def test_findings_are_on_the_pages_that_their_rules_name() -> None:
     for page in pages:
         assert page in asked[page]
     assert set().union(*asked.values()) == pages
-    assert "related(context, context.place.page)" in source(STATIC / "pages/rank.js")
     texts = [source(file) for file in STATIC.rglob("*.js")]
     panels = {panel for text in texts for panel in re.findall(r"\.panel === '(\w+)'", text)}
     assert panels == {rule.panel for rule in DECLARED.values() if rule.panel}

@@ -82,6 +82,7 @@ def test_a_batch_that_the_loop_makes_is_input(events: list[Event]):
     [
         on_host((("train.py(9): log_metrics", 3_000), ("aten::stack", 100))),
         on_host((("train.py(9): average", 3_000), ("aten::lerp_", 2_000)), (("aten::randn", 50),)),
+        on_host((("train.py(9): update", 3_000), ("aten::mul", 2_000)), (("aten::randn", 50),)),
         on_host((("aten::item", 3_000),)),
         on_host((("train.py(9): schedule", 3_000),)),
         on_host((("train.py(9): spread_batch", 3_000), ("c10d::allreduce_", 500)), ((TENSOR, 50),)),
@@ -89,7 +90,16 @@ def test_a_batch_that_the_loop_makes_is_input(events: list[Event]):
         # A pass of another model (a teacher) is none.
         on_host((("train.py(9): targets", 3_000), ("nn.Module: Teacher_0", 2_000), ("aten::stack", 100))),
     ],
-    ids=["logging", "average of weights", "number read", "makes no tensor", "exchanged", "behind the model", "a pass"],
+    ids=[
+        "logging",
+        "average of weights",
+        "average in new tensors",
+        "number read",
+        "makes no tensor",
+        "exchanged",
+        "behind the model",
+        "a pass",
+    ],
 )
 def test_what_makes_no_batch_is_no_input(events: list[Event]):
     assert input_of(events) < 100 * US

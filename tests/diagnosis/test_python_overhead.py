@@ -86,15 +86,20 @@ def test_a_callback_is_told_with_all_that_it_calls():
     assert "between_steps" not in {each.rule for each in diagnosed(with_callback(40)).findings}
 
 
-def reading(reads: int) -> list[Event]:
-    """Steps of 3 ms of Python in a helper, which reads so many numbers, ahead of an op."""
+def reading(reads: int, *, reader: str = "", inside: str = "", long: int = 30) -> list[Event]:
+    """Steps of 3 ms of Python in a helper, which reads so many numbers, ahead of an op; a function that it calls or an
+    op may be what reads."""
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         drawing.python("train.py(5): main", start, STEP - 10)
         drawing.python("train.py(3): metrics", start + 10, 3_000)
-        for number_read in range(reads):
-            drawing.host("aten::item", start + 20 + number_read * (2_900 // reads), 30)
-            drawing.host("aten::_local_scalar_dense", start + 25 + number_read * (2_900 // reads), 10)
+        if reader:
+            drawing.python(reader, start + 12, 2_990)
+        for at in range(start + 20, start + 20 + reads * (2_900 // reads), 2_900 // reads):
+            if inside:
+                drawing.host(inside, at - 2, long + 4)
+            drawing.host("aten::item", at, long)
+            drawing.host("aten::_local_scalar_dense", at + 2, long // 3)
         drawing.host("aten::linear", start + 3_020, 6_900)
 
     return loop(STEP, step)
@@ -112,6 +117,27 @@ def test_numbers_read_one_at_a_time_are_told_with_their_line_and_number():
     looks = [(STEP * step + 390, 6, "metrics") for step in range(6)]
     (found,) = [f for f in looked(reading(40), *looks).findings if f.rule == "python_overhead"]
     assert (found.where[0].line, found.where[0].op, found.where[0].function) == (6, "aten::item", "metrics")
+
+
+@pytest.mark.parametrize(
+    ("reader", "inside", "are_told"),
+    [
+        ("torch/_tensor.py(1103): __format__", "", True),  # The tensor's own, for its caller.
+        ("torch/optim/adamw.py(244): step", "", False),
+        ("", "aten::multinomial", False),
+    ],
+)
+def test_numbers_that_a_library_reads_for_itself_are_none_of_the_programs(reader: str, inside: str, are_told: bool):
+    (found,) = told(reading(40, reader=reader, inside=inside))
+    assert ("one at a time" in found.why) == are_told
+    assert found.fix.startswith("Read the numbers every N steps") == are_told
+
+
+def test_reads_that_take_little_are_no_cure():
+    (found,) = told(reading(40, long=3))
+    assert "40 times per step, 120 µs in the reads alone" in found.why
+    assert found.fix.startswith("Of functions of your own that are named above")
+    assert found.saving_ns_per_step is None
 
 
 def test_the_line_that_a_callback_was_at_is_told_where_its_thread_was_looked_at():

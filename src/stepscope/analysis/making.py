@@ -71,7 +71,8 @@ def _named(trace: Trace, free: Bools) -> Bools:
 
 
 def _leading(trace: Trace, free: Bools, learns: Bools, markers: Markers) -> Bools:
-    """What lies before the first pass of its step, up to the last that makes tensors there."""
+    """What lies before the first pass of its step, up to the last that makes tensors there; ops from the first that
+    does on: what is computed before it is computed of weights."""
     slices, strings = trace.slices, trace.strings
     alters = mapped(slices.name, strings, changes_in_place, np.bool_) & own_ops(trace)
     usable = free & ~alters & ~holding(alters, slices.parent)
@@ -80,10 +81,13 @@ def _leading(trace: Trace, free: Bools, learns: Bools, markers: Markers) -> Bool
     first = _first(slices.start_ns[learns], begun[learns], len(markers))
     usable &= (begun >= 0) & (ends <= first[np.maximum(begun, 0)])
     makes = usable & mapped(slices.name, strings, makes_tensors, np.bool_)
-    made = usable & (_functions(trace, usable, makes) | (slices.kind == Kind.HOST_OP))
-    made &= slices.start_ns <= _last(slices.start_ns[makes], begun[makes], len(markers))[np.maximum(begun, 0)]
+    step = np.maximum(begun, 0)
+    since = _first(slices.start_ns[makes], begun[makes], len(markers))[step]
+    computes = (slices.kind == Kind.HOST_OP) & (slices.start_ns >= since)
+    made = usable & (_functions(trace, usable, makes) | computes)
+    made &= slices.start_ns <= _last(slices.start_ns[makes], begun[makes], len(markers))[step]
     long = _sums(slices.dur_ns, is_outermost(made, slices.parent), begun, len(markers))
-    return np.asarray(made & (long[np.maximum(begun, 0)] >= BATCH_NS))
+    return np.asarray(made & (long[step] >= BATCH_NS))
 
 
 def _functions(trace: Trace, usable: Bools, makes: Bools) -> Bools:

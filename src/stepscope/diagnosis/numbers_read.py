@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.learning import own_ops
+from stepscope.analysis.own_code import is_users
 from stepscope.analysis.where import Where
 from stepscope.names.producing import reads_numbers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import outermost
+from stepscope.trace.forest import inherit, outermost
 from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.units import format_mean, format_ns
 
@@ -41,11 +43,22 @@ class Reads:
 
 
 def outer_reads(facts: Facts) -> I32:
-    """The ops that read a number, without those inside of others."""
-    slices = facts.trace.slices
-    reading = mapped(slices.name, facts.trace.strings, reads_numbers, np.bool_) & (slices.kind == Kind.HOST_OP)
-    rows = np.flatnonzero(reading)
-    return rows[~np.isin(slices.parent[rows], rows)].astype(np.int32)
+    """The ops that read a number, but for those that another op makes inside."""
+    reading = mapped(facts.trace.slices.name, facts.trace.strings, reads_numbers, np.bool_)
+    return np.flatnonzero(reading & own_ops(facts.trace)).astype(np.int32)
+
+
+def _by_program(facts: Facts, rows: I32) -> Bools:
+    """Which of some ops the program's own functions ask for: what an optimizer reads of its state is none of theirs."""
+    slices, strings = facts.trace.slices, facts.trace.strings
+    asks = (slices.kind == Kind.PYTHON_FRAME) & ~mapped(slices.name, strings, _gives_numbers, np.bool_)
+    reader = np.append(inherit(np.where(asks, slices.name, np.int32(-1)), slices.parent), np.int32(-1))
+    return mapped(reader[slices.parent[rows]], strings, is_users, np.bool_)
+
+
+def _gives_numbers(frame: str) -> bool:
+    """Whether a function is a tensor's own, which reads for its caller (``__format__``, ``item``)."""
+    return frame.startswith("<built-in") or "/torch/_tensor.py(" in f"/{frame}".replace("\\", "/")
 
 
 def most_reads(facts: Facts, but: Bools) -> Reads | None:
@@ -54,7 +67,7 @@ def most_reads(facts: Facts, but: Bools) -> Reads | None:
     slices, rows = facts.trace.slices, outer_reads(facts)
     step = np.searchsorted(facts.markers.start, slices.start_ns[rows], "right") - 1
     mine = np.isin(step, facts.used) & (slices.track[rows] == facts.host.main)
-    rows = rows[mine & (outermost(but, slices.parent)[rows] < 0)]
+    rows = rows[mine & (outermost(but, slices.parent)[rows] < 0) & _by_program(facts, rows)]
     if rows.size < MANY * max(len(facts.used), 1):
         return None
     groups = facts.locator.group(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
@@ -11,7 +12,13 @@ _PROFILER = re.compile(r"(?:^|/)torch/(?:autograd/profiler(?:_util)?|profiler/pr
 def frame_parts(name: str) -> tuple[str, int, str] | None:
     """File, line and function; None for built-ins and modules."""
     found = _FRAME.match(name)
-    return (found["file"], int(found["line"]), found["function"]) if found else None
+    return (_plain(found["file"]), int(found["line"]), found["function"]) if found else None
+
+
+def _plain(path: str) -> str:
+    """A path without steps back: of ``run/../train.py``, as a script in another folder is started, ``train.py``."""
+    plain = posixpath.normpath(path) if "/../" in path else path
+    return path if plain.startswith("..") else plain
 
 
 def names_function(name: str, path: str, function: str) -> bool:
@@ -19,7 +26,7 @@ def names_function(name: str, path: str, function: str) -> bool:
     parts = frame_parts(name)
     if parts is None or parts[2] != function:
         return False
-    file, whole = parts[0].replace("\\", "/"), path.replace("\\", "/")
+    file, whole = parts[0].replace("\\", "/"), _plain(path.replace("\\", "/"))
     return whole == file or whole.endswith(f"/{file}")
 
 

@@ -9,6 +9,9 @@ _TRAINER, _LIGHTNING = Feature.TRAINER, Feature.LIGHTNING
 
 AROUND_OPS: Remedies = {
     PYTORCH: (
+        """\
+Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
+numbers or small tensors become one op on a larger tensor.""",
         RemedyPart(
             """\
 Give each step more to compute, so that the same Python serves more samples: a larger batch, where the model learns from
@@ -51,9 +54,6 @@ Log and show less often:
             purposes=TRAINS,
             given=(_LIGHTNING,),
         ),
-        """\
-Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
-numbers or small tensors become one op on a larger tensor.""",
     ),
     None: """\
 Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over

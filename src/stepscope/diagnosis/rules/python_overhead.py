@@ -94,9 +94,9 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
     reads = most_reads(facts, in_callbacks(facts))
-    line_read = (reads.where,) if reads and not reads.where.defined else ()
-    cures = (READ_AT_ONCE, AROUND_OPS) if reads else (AROUND_OPS,)
     gone = reads if reads and facts.per_step(reads.ns) >= TOLD_SHARE * cost else None
+    line_read = (gone.where,) if gone and not gone.where.defined else ()
+    cures = (READ_AT_ONCE, AROUND_OPS) if gone else (AROUND_OPS,)
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
     return Finding(

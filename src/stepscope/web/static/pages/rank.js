@@ -2,7 +2,6 @@
 
 import { h } from '../core/dom.js';
 import { missing, panel } from '../widgets/panel.js';
-import { related } from '../widgets/related.js';
 import { ranksTogether } from './beside.js';
 
 /** @param {import('../core/types.js').Context} context */
@@ -18,5 +17,5 @@ export function tracesOfRanks(context) {
   const title = together ? 'Ranks on one clock, or one at a time' : 'One rank at a time';
   return h('div', { class: 'page' }, panel(title, null,
     missing('Overview and Ranks show the whole job, the others what its ranks spend by name.', [run.no_pack ?? '']),
-    h('div', { class: 'choices' }, all, links)), related(context, 'trace'));
+    h('div', { class: 'choices' }, all, links)));
 }
