@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,12 +12,12 @@ from playwright.sync_api import Browser, sync_playwright
 from stepscope import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-PROFILES, GALLERY = ROOT / "examples" / "profiles", Path(__file__).parent / "gallery"
+PROFILES, GALLERY = Path("examples/profiles"), ROOT / "docs" / "gallery"
 
 REPORTS: dict[str, tuple[str, ...]] = {
     "training": ("diagnose", str(PROFILES / "simulated_masked_loss_before.json.gz")),
     "devices": ("diagnose", str(PROFILES / "jax_eight_devices.xplane.pb.gz")),
-    "job": ("diagnose", str(ROOT / "examples" / "ranks")),
+    "job": ("diagnose", "examples/ranks"),
     "compared": ("compare", *(str(PROFILES / f"simulated_masked_loss_{one}.json.gz") for one in ("before", "after"))),
 }
 SHOTS = (
@@ -34,6 +35,7 @@ SHOTS = (
 def main() -> None:
     """Make the reports in a folder that does not stay, and a picture of each page."""
     GALLERY.mkdir(exist_ok=True)
+    os.chdir(ROOT)  # Pages show where profiles lie.
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         for name, command in REPORTS.items():
             cli.main([*command, "--format", "html", "-o", f"{folder}/{name}.html"])
