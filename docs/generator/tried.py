@@ -11,9 +11,9 @@ Row = dict[str, Any]
 TRIED = """\
 Jobs of the tests that `stepscope try` put cures into, unchanged, in 80 to 120 s each on a busy machine
 (`python -m tests.trials.measure`): every cure of which something was promised or told, with the interval of
-95 %. Of {others} more, without a promise, it could not be told whether they help ([figures](trials.json))."""
+95 %. Of {others} more, without a promise, it cannot be told ([figures](trials.json))."""
 
-_TITLES = ("job", "cure", "step", "promised", "measured", "verdict", "promise")
+_TITLES = ("job", "cure", "step", "promised", "measured ± saving", "verdict", "promise")
 _VERDICTS = {"helps": "helps", "hurts": "hurts", "nothing": "does nothing", "unknown": "cannot be told"}
 
 

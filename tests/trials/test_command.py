@@ -25,6 +25,7 @@ def test_every_cure_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["--budget", "soon", "train.py"], "90s, 10m or 1h"),
         (["--scratch", "x", "train.py"], "go together"),
         (["--format", "html", "train.py"], "-o try.html"),
+        (["--cure", "workrs", "train.py"], "there is no cure 'workrs'"),
         (["--nothing", "train.py"], "no option --nothing"),
     ],
 )
@@ -32,4 +33,6 @@ def test_wrong_usage_is_told_before_anything_runs(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["try", *arguments]) == 2
-    assert sentence in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert "recording" not in told

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from stepscope.capture.cures.workers import WORKERS
+from stepscope.report.trials import notes
+from stepscope.trials.document import of_cure
 from stepscope.trials.values import compared
 
 
@@ -32,3 +37,13 @@ def test_nan_beside_nan_is_equal_and_beside_a_number_is_not() -> None:
     assert compared([[nan, 1.0]], [nan, 1.0]).outcome == "equal"
     found = compared([[1.0, 1.0]], [1.0, nan])
     assert (found.outcome, found.since, found.largest) == ("differs", 1, None)
+
+
+@pytest.mark.parametrize(("outcome", "is_told"), [("differs", True), ("rounding", False)])
+def test_where_losses_differ_what_the_cure_may_break_is_told(outcome: str, is_told: bool) -> None:
+    row = {
+        "name": "workers=2", "why": None, "verdict": "helps", "argument": None, "cures": [of_cure(WORKERS)],
+        "measured": {"runs_needed": None}, "host_bytes": None, "device_bytes": None, "places": [],
+        "values": {"outcome": outcome, "since": 1, "largest": 0.5, "steps": 9, "why": ""},
+    }  # fmt: skip
+    assert any("random numbers drawn in the dataset become others" in note for note in notes(row)) == is_told

@@ -124,6 +124,10 @@ def notes(row: dict[str, Any]) -> Iterator[str]:
     if needed is not None and row["why"] is None:
         yield f"{name}: about {needed} runs of each would tell; --steps N makes each longer, --budget allows more."
     yield f"{name}: {_of_values(row['values'])}{_of_memory(row)}{_of_places(row['places'])}."
+    if row["values"]["outcome"] == "differs":
+        for cure in row["cures"]:
+            if not cure["changes_numbers"]:
+                yield f"{name}: what {cure['cure']} may break: {cure['may_break']}."
 
 
 def _of_values(values: dict[str, Any]) -> str:

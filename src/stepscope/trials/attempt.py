@@ -59,6 +59,7 @@ def attempt(asked: TrialRequest) -> tuple[dict[str, Any], patch.Patch]:
 
     Ctrl-C while trials run ends them, and what is known is told. Raises StepscopeError where nothing can be tried.
     """
+    named(asked.cures, (), cores=1)  # What there is none of is said before anything runs.
     until = time.monotonic() + asked.budget_s
     kept = Kept(asked.scratch, asked.kept) if asked.scratch is not None else None
     job = Command(asked.words, asked.folder)

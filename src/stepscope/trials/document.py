@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from stepscope._version import __version__
@@ -92,8 +93,15 @@ def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
         "host_bytes": _most(runs, "host_bytes"),
         "device_bytes": _most(runs, "device_bytes"),
         "values": asdict(losses),
-        "places": [{key: place.get(key) for key in ("file", "line", "function")} for place in places],
+        "places": [_told(place) for place in places],
     }
+
+
+def _told(place: dict[str, Any]) -> dict[str, Any]:
+    """A place, its file from the working folder where it lies in there."""
+    file, here = Path(place["file"]), Path.cwd()
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
+    return {"file": str(shown), "line": place.get("line"), "function": place.get("function")}
 
 
 def _verdict(arm: Arm, found: Measured | None) -> tuple[str, Measured | None]:

@@ -59,9 +59,12 @@ class Measured:
 
     @property
     def runs_needed(self) -> int | None:
-        """Runs of each side that would tell, if all stays as it is; None where it is told already or nobody knows."""
-        if self.verdict != "unknown" or self.half_ns is None:
+        """Runs of each side that would tell, if all stays as it is, one more where nothing is known of how they differ;
+        None where it is told already."""
+        if self.verdict != "unknown":
             return None
+        if self.half_ns is None:
+            return min(self.runs) + 1
         wanted = max(abs(self.saving_ns), NOTHING * self.before_ns)
         return max(min(self.runs) + 1, math.ceil(min(self.runs) * (self.half_ns / wanted) ** 2))
 
