@@ -133,6 +133,47 @@ def test_numbers_that_a_library_reads_for_itself_are_none_of_the_programs(reader
     assert found.fix.startswith("Read the numbers every N steps") == are_told
 
 
+def pairs(turns: int, *, function: str = "train.py(3): pairs", handed: str = "", gap: int = 30) -> list[Event]:
+    """Steps of 4 ms in a function that runs an op of 40 us so often, with Python between, ahead of a long one."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, STEP - 10)
+        drawing.python(function, start + 10, 4_000)
+        for turn in range(turns):
+            at = start + 20 + turn * (40 + gap)
+            if handed:
+                drawing.python(handed, at, 38)
+            drawing.host("aten::sub", at + 1, 35)
+        drawing.host("aten::linear", start + 4_020, 5_900)
+
+    return loop(STEP, step)
+
+
+@pytest.mark.parametrize("handed", ["", "torch/functional.py(1600): norm", "torch/_tensor.py(9): norm"])
+def test_a_loop_of_small_ops_is_told_with_its_function_and_what_few_ops_leave(handed: str):
+    (found,) = told(pairs(50, handed=handed))
+    assert "A loop in `pairs` (train.py:3) runs 50 small ops per step: 1.75 ms in them" in found.why
+    assert found.fix.startswith("Do the work of the loop in few ops on larger tensors")
+    assert (found.where[0].function, found.where[0].ns_per_step) == ("pairs", 4_000_000)
+    assert found.saving_ns_per_step == 2_250_000  # The Python between the ops, at least.
+    assert (found.predicted_step_ns, found.best_step_ns) == (7_750_000, 6_000_000)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pairs(20),  # As layers that are written out.
+        pairs(50, function="site-packages/torch/optim/sgd.py(3): step"),
+        pairs(50, handed="site-packages/torch/nn/modules/linear.py(130): forward"),
+    ],
+    ids=["few turns", "a library's", "layers"],
+)
+def test_what_is_no_loop_of_the_program_is_not_told_as_one(events: list[Event]):
+    for found in told(events):
+        assert "A loop in" not in found.why
+        assert found.saving_ns_per_step is None
+
+
 def test_reads_that_take_little_are_no_cure():
     (found,) = told(reading(40, long=3))
     assert "40 times per step, 120 µs in the reads alone" in found.why

@@ -180,6 +180,7 @@ VOUCHED = {
     "memory_sections.py": r"optimizer|gradient",
     "steps.py": r"training",
     "trials.py": r"loss",
+    "op_loops.py": r"backward",
     "uses.py": r"training",
 }
 """Files whose rule sees the very thing, and the words it may then use without a condition."""

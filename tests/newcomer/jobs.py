@@ -121,6 +121,14 @@ JOBS = {
         not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
     "read_numbers": Job("read_numbers.py", "python_overhead", ("# the cause",), cost_share=(0.2, 0.8), alone=True),
+    "pair_loss": Job(
+        "pair_loss.py",
+        "python_overhead",
+        ("# the cause", "# and with it", "# and that"),
+        cost_share=(0.15, 0.6),
+        cures=(Cure("all pairs at once", ("--whole",)),),
+        alone=True,
+    ),
     "preprocess_loop": Job("preprocess_loop.py", "between_steps", ("# the cause",), cost_share=(0.4, 1.0)),
     "generate": Job("generate.py", "python_overhead", environment="integrations", cost_share=(0.2, 0.9), alone=True),
     "varying_shapes": Job(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.where import parse_frame
+from stepscope.names.frames import hands_on
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import Bools, Kind, Rows
+from stepscope.trace.tables import I32, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 
@@ -18,6 +19,15 @@ def is_programs(trace: Trace, rows: Rows) -> Bools:
     caller = np.append(inherit(frame, slices.parent), np.int32(-1))[slices.parent[rows]]
     own, called = (mapped(names, trace.strings, is_users, np.bool_) for names in (slices.name[rows], caller))
     return np.asarray(own | called | (slices.kind[rows] == Kind.ANNOTATION))
+
+
+def asking(trace: Trace) -> I32:
+    """Per slice, the innermost function around it that asked for it, -1 for none: not one through which PyTorch hands
+    on what is asked (a tensor's own, ``torch.functional``)."""
+    slices = trace.slices
+    asks = (slices.kind == Kind.PYTHON_FRAME) & ~mapped(slices.name, trace.strings, hands_on, np.bool_)
+    own = np.where(asks, np.arange(len(slices), dtype=np.int32), np.int32(-1))
+    return np.append(inherit(own, slices.parent), np.int32(-1))[slices.parent]
 
 
 def is_users(name: str) -> bool:

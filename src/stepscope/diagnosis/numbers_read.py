@@ -9,14 +9,14 @@ import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.learning import own_ops
-from stepscope.analysis.own_code import is_users
+from stepscope.analysis.own_code import asking, is_users
 from stepscope.analysis.where import Where
 from stepscope.names.producing import reads_numbers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import inherit, outermost
-from stepscope.trace.tables import I32, Bools, Kind
+from stepscope.trace.forest import outermost
+from stepscope.trace.tables import I32, Bools
 from stepscope.units import format_mean, format_ns
 
 MANY = 10
@@ -48,17 +48,12 @@ def outer_reads(facts: Facts) -> I32:
     return np.flatnonzero(reading & own_ops(facts.trace)).astype(np.int32)
 
 
-def _by_program(facts: Facts, rows: I32) -> Bools:
+def by_program(facts: Facts, rows: I32) -> Bools:
     """Which of some ops the program's own functions ask for: what an optimizer reads of its state is none of theirs."""
     slices, strings = facts.trace.slices, facts.trace.strings
-    asks = (slices.kind == Kind.PYTHON_FRAME) & ~mapped(slices.name, strings, _gives_numbers, np.bool_)
-    reader = np.append(inherit(np.where(asks, slices.name, np.int32(-1)), slices.parent), np.int32(-1))
-    return mapped(reader[slices.parent[rows]], strings, is_users, np.bool_)
-
-
-def _gives_numbers(frame: str) -> bool:
-    """Whether a function is a tensor's own, which reads for its caller (``__format__``, ``item``)."""
-    return frame.startswith("<built-in") or "/torch/_tensor.py(" in f"/{frame}".replace("\\", "/")
+    reader = asking(facts.trace)[rows]
+    own = mapped(slices.name[reader], strings, is_users, np.bool_)
+    return np.asarray((reader >= 0) & own)
 
 
 def most_reads(facts: Facts, but: Bools) -> Reads | None:
@@ -67,7 +62,7 @@ def most_reads(facts: Facts, but: Bools) -> Reads | None:
     slices, rows = facts.trace.slices, outer_reads(facts)
     step = np.searchsorted(facts.markers.start, slices.start_ns[rows], "right") - 1
     mine = np.isin(step, facts.used) & (slices.track[rows] == facts.host.main)
-    rows = rows[mine & (outermost(but, slices.parent)[rows] < 0) & _by_program(facts, rows)]
+    rows = rows[mine & (outermost(but, slices.parent)[rows] < 0) & by_program(facts, rows)]
     if rows.size < MANY * max(len(facts.used), 1):
         return None
     groups = facts.locator.group(rows)

@@ -6,6 +6,7 @@ import posixpath
 import re
 
 _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
+_HANDS_ON = re.compile(r"(?:^|[/\\\\])torch[/\\\\](?:_tensor|functional|nn[/\\\\]functional)\.py\(\d+\): ")
 _PROFILER = re.compile(r"(?:^|/)torch/(?:autograd/profiler(?:_util)?|profiler/profiler)\.py\(\d+\): ")
 
 
@@ -28,6 +29,11 @@ def names_function(name: str, path: str, function: str) -> bool:
         return False
     file, whole = parts[0].replace("\\", "/"), _plain(path.replace("\\", "/"))
     return whole == file or whole.endswith(f"/{file}")
+
+
+def hands_on(frame: str) -> bool:
+    """Whether a function does for its caller what a tensor or op does: C code, ``torch/_tensor.py(9): __format__``."""
+    return frame.startswith("<built-in") or _HANDS_ON.search(frame) is not None
 
 
 def of_the_profiler(name: str) -> bool:

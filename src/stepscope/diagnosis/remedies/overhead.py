@@ -60,6 +60,13 @@ Of functions of your own that are named above: what gives the same answer in eac
 numbers or small arrays become one op on a larger one. Compute more in each call.""",
 }
 
+IN_FEW_OPS: Remedies = {
+    PYTORCH: """\
+Do the work of the loop in few ops on larger tensors: stack what it goes over, `a[:, None] - b[None]` for every pair,
+`torch.where` for an `if`, an index tensor for picking; of lists of parameters, `torch._foreach_mul_` and its kind.""",
+    None: "Do the work of the loop in few ops on larger arrays.",
+}
+
 READ_AT_ONCE: Remedies = {
     PYTORCH: """\
 Read the numbers every N steps (`if step % 100 == 0:`), which saves what is told here, or keep them in one tensor from

@@ -15,11 +15,14 @@ from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import calls_of, longest_line
 from stepscope.diagnosis.numbers_read import Reads, most_reads
+from stepscope.diagnosis.op_loops import OpLoop, longest_loop
 from stepscope.diagnosis.remedies import remedy
-from stepscope.diagnosis.remedies.overhead import AROUND_OPS, READ_AT_ONCE
+from stepscope.diagnosis.remedies.fitting import Remedies
+from stepscope.diagnosis.remedies.overhead import AROUND_OPS, IN_FEW_OPS, READ_AT_ONCE
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.change import Change
@@ -38,7 +41,9 @@ of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: to
 of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
 `TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told with that
 line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
-and at most the Python of the function that reads, too. What of other Python a cure takes away is not known: recording
+and at most the Python of the function that reads, too. A loop of small ops in a function (one op 32 times or more in
+one call) that takes as much of the step saves at least the Python around the ops, and at most the ops and their
+backward pass, too. What of other Python a cure takes away is not known: recording
 makes this time longer, too.""",
     limits=(
         Limit(
@@ -51,8 +56,8 @@ times as long, and models of a usual size have 1 to 5 %.""",
     ),
     shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
     needs="Python frames, of a job without a device.",
-    cure="A step without the reads of numbers, where these are many; to first order. Else none: how much of this "
-    "Python goes is known from a measured run only.",
+    cure="A step without the reads of numbers or the loop of small ops, where these are many; to first order. Else "
+    "none: how much of this Python goes is known from a measured run only.",
     example="Millions of small tensors that are handled one by one.",
     tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
@@ -93,38 +98,74 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 
 
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
-    reads = most_reads(facts, in_callbacks(facts))
-    gone = reads if reads and facts.per_step(reads.ns) >= TOLD_SHARE * cost else None
-    line_read = (gone.where,) if gone and not gone.where.defined else ()
-    cures = (READ_AT_ONCE, AROUND_OPS) if gone else (AROUND_OPS,)
+    reads, loop = most_reads(facts, in_callbacks(facts)), longest_loop(facts, in_callbacks(facts))
+    known = filter(None, (_loop_gone(facts, loop), _reads_gone(facts, reads, cost, functions)))
+    gone = max(known, key=lambda each: each.most_ns, default=None)
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
+    best = gone.best_step_ns(facts) if gone else None
     return Finding(
         rule=RULE.id,
         title=f"Python around the ops takes {share} of each step",
         why=(
             f"For {format_ns(cost)} per step the main thread runs Python between ops, and the ops are "
             f"small, or much is called around them. By function, without the ops: {listed}."
+            + (f" {loop.told(facts)}." if loop else "")
             + (f" Numbers of tensors are read one at a time: {reads.told(facts)}." if reads else "")
         ),
-        fix=paragraphs("\n".join(remedy(each, facts.workload) for each in cures)),
+        fix=paragraphs(
+            "\n".join(remedy(each, facts.workload) for each in (*([gone.cure] if gone else []), AROUND_OPS))
+        ),
         cost_ns_per_step=cost,
-        saving_ns_per_step=facts.per_step(gone.ns) if gone else None,
+        saving_ns_per_step=facts.per_step(iv.measure(gone.spans)) if gone else None,
         change=Change(host={facts.host.main: gone.spans}) if gone else None,
-        best_step_ns=_at_best(facts, gone, functions) if gone else None,
+        best_step_ns=best,
         prediction_basis="first_order" if gone else None,
         not_determined=None if gone else "how much of this Python a cure takes away: time the job with it",
         confidence="low",
-        where=(*line_read, *(_place(facts, each) for each in functions)),
+        where=(*(gone.where if gone else ()), *(_place(facts, each) for each in functions if not _in(each, gone))),
         evidence=slices_as_evidence(facts, [each.slice for each in functions]),
     )
 
 
-def _at_best(facts: Facts, reads: Reads, functions: tuple[HotFunction, ...]) -> int | None:
-    """The step without the reads and all the Python of the function that reads: nobody knows what else that does."""
-    mean = facts.mean_step_ns
+@record
+class _Gone:
+    """What a cure takes away: at least some stretches of time, at most more around them."""
+
+    where: tuple[Where, ...]
+    """None where no line is known of a function that is told anyway."""
+    spans: iv.Intervals
+    most_ns: int
+    """In all used steps."""
+    cure: Remedies
+    all_of: str | None
+    """The function whose time all of it is."""
+
+    def best_step_ns(self, facts: Facts) -> int | None:
+        mean = facts.mean_step_ns
+        return None if mean is None else max(mean - facts.per_step(self.most_ns), 0)
+
+
+def _loop_gone(facts: Facts, loop: OpLoop | None) -> _Gone | None:
+    """Few ops in place of a loop's: at least the Python around them goes; what they compute is computed still."""
+    if loop is None or loop.ns < PYTHON_OVERHEAD_SHARE * facts.used_ns:
+        return None
+    where = replace(loop.where, ns_per_step=facts.per_step(loop.ns))
+    return _Gone((where,), loop.between, loop.ns, IN_FEW_OPS, all_of=loop.function)
+
+
+def _reads_gone(facts: Facts, reads: Reads | None, cost: int, functions: tuple[HotFunction, ...]) -> _Gone | None:
+    """A step without the reads and at most all the Python of the function that reads: nobody knows what else that
+    does."""
+    if reads is None or facts.per_step(reads.ns) < TOLD_SHARE * cost:
+        return None
     around = sum(each.ns for each in functions if each.frame.is_users and each.frame.function == reads.where.function)
-    return None if mean is None else max(mean - facts.per_step(reads.ns + around), 0)
+    where = () if reads.where.defined else (reads.where,)
+    return _Gone(where, reads.spans, reads.ns + around, READ_AT_ONCE, all_of=None)
+
+
+def _in(each: HotFunction, gone: _Gone | None) -> bool:
+    return gone is not None and each.frame.function == gone.all_of
 
 
 def _place(facts: Facts, each: HotFunction) -> Where:
