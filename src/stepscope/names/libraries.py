@@ -42,6 +42,12 @@ LIBRARY_FILES = frozenset(
         *("gen_math_ops", "gen_dataset_ops", "gen_array_ops", "backprop", "data_adapter", "traceback_utils"),
         *("callback_list", "epoch_iterator"),
         *("xla_model", "parallel_loader", "dynamo_bridge"),
+        # numpy, of 1 and 2, and Pillow: what makes batches of JAX and TensorFlow
+        *("numeric", "fromnumeric", "_methods", "multiarray", "shape_base", "_shape_base_impl", "function_base"),
+        *("_function_base_impl", "twodim_base", "_twodim_base_impl", "stride_tricks", "_stride_tricks_impl"),
+        *("arraysetops", "_arraysetops_impl", "arraypad", "_arraypad_impl", "nanfunctions", "_nanfunctions_impl"),
+        *("_histograms_impl", "_ufunclike_impl", "_type_check_impl", "npyio", "_npyio_impl", "_index_tricks_impl"),
+        *("einsumfunc", "arrayprint", "overrides", "_ufunc_config", "_linalg", "_pocketfft", "Image", "ImageFile"),
     )
 )
 """Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
