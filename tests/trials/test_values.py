@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.capture.cures.half_precision import FP16
 from stepscope.capture.cures.workers import WORKERS
-from stepscope.report.trials import notes
+from stepscope.report.trials import cells, notes
 from stepscope.trials.document import of_cure
 from stepscope.trials.values import compared
 
@@ -46,4 +47,7 @@ def test_where_losses_differ_what_the_cure_may_break_is_told(outcome: str, is_to
         "measured": {"runs_needed": None}, "host_bytes": None, "device_bytes": None, "places": [],
         "values": {"outcome": outcome, "since": 1, "largest": 0.5, "steps": 9, "why": ""},
     }  # fmt: skip
+    assert cells(row | {"cures": [of_cure(FP16)], "predicted": None, "verdict": "refused"})[0].endswith(
+        "(changes results)"
+    )
     assert any("random numbers drawn in the dataset become others" in note for note in notes(row)) == is_told

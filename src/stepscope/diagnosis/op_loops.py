@@ -23,10 +23,10 @@ from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.units import format_mean, format_ns
 
-TURNS: Final = 32
-"""An op that one call of a function runs so often runs in a loop: layers that are written out are fewer."""
+LOOP_TURNS: Final = 32
+"""An op that one call of a function runs so often runs in a loop."""
 SMALL_OP_NS: Final = 50_000
-"""Ops that take less in the mean, while recorded, take it for being called rather than for what they compute."""
+"""In the mean, while recorded."""
 
 
 @record
@@ -105,7 +105,7 @@ def _looped(facts: Facts, rows: I32, call: I32) -> tuple[I32, I32]:
     key = call.astype(np.int64) * (len(facts.trace.strings) + 1) + slices.name[rows]
     _, which, times = np.unique(key, return_inverse=True, return_counts=True)
     mean = np.bincount(which, slices.dur_ns[rows], times.size) / np.maximum(times, 1)
-    again = ((times >= TURNS) & (mean < SMALL_OP_NS))[which]
+    again = ((times >= LOOP_TURNS) & (mean < SMALL_OP_NS))[which]
     return rows[again], call[again]
 
 

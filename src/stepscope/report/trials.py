@@ -84,9 +84,11 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
     """One row of the table."""
     measured = row["measured"]
     verdict = _VERDICTS[row["verdict"]]
+    changes = row["argument"] is not None or any(cure["changes_numbers"] for cure in row["cures"])
+    name = row["name"] + (" (changes results)" if changes else "")
     if measured is None or row["verdict"] in ("refused", "failed", "not_run"):
-        return (row["name"], _predicted(row), "", "", verdict)
-    return (row["name"], _predicted(row), format_ns(measured["after_ns"]), _saves(measured), verdict)
+        return (name, _predicted(row), "", "", verdict)
+    return (name, _predicted(row), format_ns(measured["after_ns"]), _saves(measured), verdict)
 
 
 def _predicted(row: dict[str, Any]) -> str:

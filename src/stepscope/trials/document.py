@@ -149,16 +149,14 @@ def without_cure(document: dict[str, Any], *, of_keras: bool) -> list[dict[str, 
     return [
         {"finding": each["id"], "title": each["title"], "why": why}
         for each in document["findings"]
-        if (why := _why_not(each) if each["rule"] not in answered else _READS if _reads_numbers(each) else None)
+        if (why := _why_not(each, answered)) is not None
     ]
 
 
-def _why_not(finding: dict[str, Any]) -> str:
-    return WHY_NOT.get(finding["rule"], _FROM_OUTSIDE)
-
-
-def _reads_numbers(finding: dict[str, Any]) -> bool:
-    return any(place["op"] is not None and reads_numbers(place["op"]) for place in finding["where"])
+def _why_not(finding: dict[str, Any], answered: set[str]) -> str | None:
+    if finding["rule"] not in answered:
+        return WHY_NOT.get(finding["rule"], _FROM_OUTSIDE)
+    return _READS if any(reads_numbers(place["op"] or "") for place in finding["where"]) else None
 
 
 _FROM_OUTSIDE = "No cure of it can be put in from outside."

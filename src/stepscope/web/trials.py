@@ -65,7 +65,7 @@ def _curves(document: Document) -> list[str]:
         *others, last = row["cures"] or [None]
         beside = "".join(f" with {each['cure']}={each['value']}" for each in others)
         varied = row["argument"] or {"name": last["cure"] + beside, "value": last["value"]}
-        if varied and varied["value"] is not None and row["measured"] is not None:
+        if varied["value"] is not None and row["measured"] is not None:
             groups.setdefault(varied["name"], []).append((varied["value"], row["measured"]["after_ns"]))
     return [_curve(name, sorted(points)) for name, points in groups.items() if len(points) > 1]
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..hooking import replace
 from ..steps import OPTIMIZER
 from .cure import Applying, ByHand, Cure
-from .models import before_first_call, other_precision
+from .models import before_first_call, cast
 from .places import Place, nearest_place
 
 
@@ -22,7 +22,7 @@ class _Scaled:
         """None until a model computes in float16."""
         self._optimizer: Any = None
         self._place: Place | None = None
-        self._is_scaled = self._is_unscaled = self._steps = self._has_stepped = self._are_several = False
+        self._is_scaled = self._is_unscaled = self._steps = self._has_stepped = self._gives_up = False
 
     def casts(self, device: str, place: Place | None) -> None:
         self._scaler = self._scaler or self._torch.amp.GradScaler(device)
@@ -33,17 +33,17 @@ class _Scaled:
     def made(self, optimizer: Any) -> None:
         """An optimizer was made: its step becomes the scaler's."""
         if self._optimizer is not None:
-            self._are_several = True
-            self._applying.refused("the job has several optimizers: which loss is whose cannot be seen from outside")
+            self._give_up("the job has several optimizers: which loss is whose cannot be seen from outside")
             return
         self._optimizer, own = optimizer, type(optimizer).step
 
         def step(self_: Any, closure: Any = None) -> Any:
+            if closure is not None:
+                self._give_up("the optimizer computes the loss itself, where it cannot be scaled")
+                return own(self_, closure)
             if self._steps or not self._is_scaled:  # The scaler's call, or a step without a scaled loss.
                 self._has_stepped = True
-                return own(self_) if closure is None else own(self_, closure)
-            if closure is not None:
-                raise RuntimeError("losses cannot be scaled where the optimizer computes them itself")
+                return own(self_)
             self._steps, self._has_stepped = True, False
             try:
                 made = self._scaler.step(self_)
@@ -58,9 +58,13 @@ class _Scaled:
 
         optimizer.step = MethodType(step, optimizer)  # Schedulers of learning rates ask for a method.
 
+    def _give_up(self, why: str) -> None:
+        self._gives_up = True
+        self._applying.refused(why)
+
     def scaled(self, loss: Any) -> Any:
         """What to call ``backward`` on."""
-        if self._scaler is None or self._optimizer is None or self._are_several or loss.numel() != 1:
+        if self._scaler is None or self._optimizer is None or self._gives_up or loss.numel() != 1:
             return loss
         self._is_scaled = True
         return self._scaler.scale(loss)
@@ -79,13 +83,11 @@ def _into(applying: Applying, torch: Any, recorder: Any) -> None:
     scaled = _Scaled(applying, torch, recorder)
 
     def casts(model: Any, caller: Any) -> None:
-        why = other_precision(torch, model)
+        device, why = cast(torch, model, torch.float16)
         if why is not None:
             applying.refused(why)
-            return
-        device = next(model.parameters()).device.type
-        model.forward = torch.autocast(device, dtype=torch.float16)(model.forward)
-        scaled.casts(device, nearest_place(caller))
+        else:
+            scaled.casts(device, nearest_place(caller))
 
     before_first_call(torch, recorder, casts)
     makes, backs = torch.optim.Optimizer.__init__, torch.Tensor.backward

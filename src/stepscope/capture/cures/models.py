@@ -71,9 +71,14 @@ def before_first_call(torch: Any, recorder: Any, does: Callable[[Any, FrameType]
     replace(recorder, module, "__call__", calling)
 
 
-def other_precision(torch: Any, model: Any) -> str | None:
-    """Why autocast would change nothing of a model; None where it computes in float32."""
+def cast(torch: Any, model: Any, dtype: Any) -> tuple[str, str | None]:
+    """Have a model computed in another precision by autocast. Its kind of device, and why that would change nothing;
+    None where it computes in float32."""
+    device = next(model.parameters()).device.type
     if torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled():
-        return "the model is called within autocast already"
+        return device, "the model is called within autocast already"
     kinds = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
-    return None if torch.float32 in kinds or not kinds else f"the model's parameters are {min(map(str, kinds))} already"
+    if kinds and torch.float32 not in kinds:
+        return device, f"the model's parameters are {min(map(str, kinds))} already"
+    model.forward = torch.autocast(device, dtype=dtype)(model.forward)
+    return device, None

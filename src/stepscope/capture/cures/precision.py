@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from .cure import AfterImport, Applying, Around, Cure
-from .models import before_first_call, other_precision
+from .models import before_first_call, cast
 from .places import nearest_place
 
 
 def _into_bf16(applying: Applying, torch: Any, recorder: Any) -> None:
     def casts(model: Any, caller: Any) -> None:
-        why = other_precision(torch, model)
+        device, why = cast(torch, model, torch.bfloat16)
         if why is not None:
             applying.refused(why)
             return
-        device = next(model.parameters()).device.type
-        model.forward = torch.autocast(device, dtype=torch.bfloat16)(model.forward)
         place = nearest_place(caller)
         applying.applied(None if place is None else {**place, "device": device})
 

@@ -15,7 +15,7 @@ from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import calls_of, longest_line
 from stepscope.diagnosis.numbers_read import Reads, most_reads
-from stepscope.diagnosis.op_loops import OpLoop, longest_loop
+from stepscope.diagnosis.op_loops import LOOP_TURNS, SMALL_OP_NS, OpLoop, longest_loop
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.remedies.fitting import Remedies
 from stepscope.diagnosis.remedies.overhead import AROUND_OPS, IN_FEW_OPS, READ_AT_ONCE
@@ -41,10 +41,10 @@ of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: to
 of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
 `TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told with that
 line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
-and at most the Python of the function that reads, too. A loop of small ops in a function (one op 32 times or more in
-one call) that takes as much of the step saves at least the Python around the ops, and at most the ops and their
-backward pass, too. What of other Python a cure takes away is not known: recording
-makes this time longer, too.""",
+and at most the Python of the function that reads, too. A loop of small ops in a function of the program (one op
+`LOOP_TURNS` times or more in one call, `SMALL_OP_NS` at most in the mean) that takes `PYTHON_OVERHEAD_SHARE` of the
+steps saves at least the Python around the ops, and at most the ops and their backward pass, too. What of other Python
+a cure takes away is not known: recording makes this time longer, too.""",
     limits=(
         Limit(
             "PYTHON_OVERHEAD_SHARE",
@@ -52,6 +52,12 @@ makes this time longer, too.""",
             """\
 Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
 times as long, and models of a usual size have 1 to 5 %.""",
+        ),
+        Limit("LOOP_TURNS", LOOP_TURNS, "Chosen: layers that a function writes out are fewer."),
+        Limit(
+            "SMALL_OP_NS",
+            SMALL_OP_NS,
+            "Chosen: longer ops take it for what they compute rather than for being called, while recorded, too.",
         ),
     ),
     shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
