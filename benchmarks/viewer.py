@@ -1,11 +1,13 @@
 """How fast the trace viewer of a report opens and moves, in headless Chromium.
 
-    python benchmarks/viewer.py 1 5 [--folder DIR]
+    python benchmarks/viewer.py 1 5 [--ranks 500] [--folder DIR]
 
 makes a profile of so many million slices (16 GPU streams and 16 host threads; log-normal durations of kernels, their
 launches and the ops around them, names in a repeating pattern with noise), writes its HTML report, opens it from disk
 and measures: bytes of the report, time from the navigation to the first frame of the trace, time between frames while
-zooming and panning, and the memory of the page. Needs the packages ``playwright`` and ``numpy``, and ``chromium``.
+zooming and panning, and the memory of the page. ``--ranks`` makes a job of so many ranks too (``many_ranks.py``) and
+measures how long each of its pages takes, from disk and from another page. Needs the packages ``playwright`` and
+``numpy``, and ``chromium``.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import stepscope
+from stepscope import cli
 
 STREAMS, NAMES, PATTERN, NOISE = 16, 2_000, 120, 0.03
 
@@ -45,6 +48,20 @@ MOVE = """async (seconds) => {
   }
   return { times: times.slice(1), painted: Number(stage.dataset.frames) - painted };
 }"""
+
+
+JOB_PAGES = ("overview", "input", "ops", "kernels", "memory", "ranks", "trace")
+PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
+TURN = """(name) => new Promise((done) => {
+  const began = performance.now();
+  location.hash = `#/${name}`;
+  const look = () => requestAnimationFrame(() => {
+    const there = document.querySelector('main h1')?.textContent.toLowerCase() === name;
+    if (there) setTimeout(() => done(performance.now() - began));
+    else look();
+  });
+  look();
+})"""
 
 
 def profile(slices: int, path: Path) -> None:
@@ -99,6 +116,34 @@ def measure(page: Page, report: Path, seconds: float) -> dict[str, float]:
     }
 
 
+def job(ranks: int, report: Path) -> None:
+    """Write the pages of a job of so many ranks."""
+    from many_ranks import write
+
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), ranks)
+        if cli.main(["diagnose", folder, "--format", "html", "-o", str(report)]):
+            raise SystemExit("the job could not be diagnosed")
+
+
+def pages_of(browser: Browser, report: Path) -> dict[str, float]:
+    """The slowest page of a report: opened from disk, and come to from another."""
+    opened, turned = {}, {}
+    for name in JOB_PAGES:
+        page = browser.new_page(viewport={"width": 1600, "height": 900})
+        page.goto(f"{report.as_uri()}#/{name}", wait_until="commit")
+        page.wait_for_selector("main .page")
+        opened[name] = page.evaluate(PAINTED)
+        page.close()
+    page = browser.new_page(viewport={"width": 1600, "height": 900})
+    page.goto(f"{report.as_uri()}#/{JOB_PAGES[-1]}")
+    page.wait_for_selector("main .page")
+    for name in JOB_PAGES:
+        turned[name] = page.evaluate(TURN, name)
+    return {"report_mb": report.stat().st_size / 1e6, "opened_s": max(opened.values()) / 1e3,
+            "turned_s": max(turned.values()) / 1e3}  # fmt: skip
+
+
 def _renderer(page: Page) -> tuple[float, float]:
     """Resident memory (MB) of the page's process, and the processor time (s) it took so far."""
     browser = page.context.browser
@@ -113,7 +158,8 @@ def _renderer(page: Page) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("millions", type=float, nargs="+")
+    parser.add_argument("millions", type=float, nargs="*")
+    parser.add_argument("--ranks", type=int, default=0, help="measure the pages of a job of so many")
     parser.add_argument("--folder", type=Path, help="keep the profiles and reports there")
     parser.add_argument("--seconds", type=float, default=8.0, help="how long to move")
     args = parser.parse_args()
@@ -135,6 +181,15 @@ def main() -> None:
             found = measure(browser.new_page(viewport={"width": 1600, "height": 900}), report, args.seconds)
             browser.close()
         print(json.dumps({"millions": millions, **{key: round(value, 3) for key, value in found.items()}}))
+    if args.ranks:
+        report = folder / f"viewer_{args.ranks}_ranks.html"
+        if not report.exists():
+            job(args.ranks, report)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            found = pages_of(browser, report)
+            browser.close()
+        print(json.dumps({"ranks": args.ranks, **{key: round(value, 3) for key, value in found.items()}}))
     if args.folder is None:
         shutil.rmtree(folder)
 

@@ -71,6 +71,27 @@ def test_it_is_what_a_dataclass_is() -> None:
             Point(*wrong)
 
 
+@record
+class Node:
+    inside: object = None
+
+
+@dataclass(frozen=True)
+class PlainNode:
+    inside: object = None
+
+
+def test_a_single_field_is_compared_and_shown_as_a_dataclass_does() -> None:
+    nan, nodes = float("nan"), list[object]()
+    assert (Node(nan) == Node(nan)) is (PlainNode(nan) == PlainNode(nan)) is True
+    assert hash(Node(7)) == hash(PlainNode(7))
+    assert Node(1) != PlainNode(1)
+    assert Node(1).__eq__(1) is NotImplemented
+    assert repr(Node(Node(1))) == "Node(inside=Node(inside=1))"
+    nodes.append(Node(nodes))
+    assert repr(nodes) == "[Node(inside=[...])]"
+
+
 def test_it_is_frozen() -> None:
     point = Point(1)
     with pytest.raises(FrozenInstanceError):

@@ -11,18 +11,14 @@ from stepscope.units import format_ns
 INTRO = f"""\
 # Where time goes: the categories
 
-Made from `src/stepscope/analysis/categories.py`, the labels of reports and the definitions in
+Every nanosecond of a device is booked to exactly one of these names; the integers of a row of
+[`accounting`](report-schema.md#accounting_row) sum to its duration. The names are frozen. Made from
 `docs/generator/categories.py` by `make docs`.
 
-Every nanosecond of a device is booked to exactly one of these names; the integers of a row of
-[`accounting`](report-schema.md#accounting_row) sum to its duration. The names are frozen: reports of later versions
-use the same ones.
-
-How a gap gets its name: it is explained through the op that *ended* it. Time before that op's launch call belongs to
-what the launching thread did, to the first name that applies in this order: `profiler`, `gc`, `compile`,
-`checkpoint_io`, `input`, `allocator`, `sync`, `launch`, `python`, `unknown_host`. Time inside the call is `launch` (or
-`copy_staging`, `allocator`, `compile`), time after it is latency, at most the profile's own 95th percentile and
-{format_ns(LATENCY_CAP_NS)}; what goes beyond it is not called latency.
+A gap is explained through the op that *ended* it. Time before that op's launch call belongs to what the launching
+thread did, to the first that applies of: `profiler`, `gc`, `compile`, `checkpoint_io`, `input`, `allocator`, `sync`,
+`launch`, `python`, `unknown_host`. Time inside the call is `launch` (or `copy_staging`, `allocator`, `compile`), time
+after it is latency, at most the profile's own 95th percentile and {format_ns(LATENCY_CAP_NS)}.
 
 A profile without a device gets one account for its main thread. There each instant goes to the first of:
 `profiler`, `gc`, `compile`, `checkpoint_io`, `input`, `allocator`, `host_compute`, `collective`, `python`,
@@ -31,8 +27,8 @@ A profile without a device gets one account for its main thread. There each inst
 
 DEFINITIONS: dict[Category, str] = {
     Category.COMPUTE: "At least one compute kernel runs.",
-    Category.COLLECTIVE: "A collective (NCCL, RCCL, gloo …) runs and no compute kernel does. Waiting for a late rank "
-    "and transfer are one here, because one rank's profile cannot tell them apart.",
+    Category.COLLECTIVE: "A collective (NCCL, RCCL, gloo …) runs and no compute kernel does; waiting and transfer, "
+    "which one rank's profile cannot tell apart.",
     Category.COPY_H2D: "A copy from host to device runs, and neither a kernel nor a collective does.",
     Category.COPY_D2H: "The same for a copy from device to host.",
     Category.COPY_D2D: "The same for a copy within a device, and for copies whose direction is not recorded.",
@@ -43,17 +39,16 @@ DEFINITIONS: dict[Category, str] = {
     Category.UNRECORDED: "The device worked on what the profile does not hold: ops were launched and did not start, or "
     f"the host was blocked in a wait for the device, for {format_ns(UNRECORDED_NS)} or more in which nothing recorded "
     "ran. Before a device's first op it belongs to no step.",
-    Category.HOST_MEMORY: "In the end of an asynchronous copy (XLA's `copy-done`) the device waits for data on its way "
-    "to or from memory of the host (memory space `S(5)`), and nothing else runs.",
-    Category.MEMORY_SPACE: "The same for a copy between the device's own memories (its main one and that on the chip), "
-    "or where the memories are not recorded.",
+    Category.HOST_MEMORY: "The device waits in the end of an asynchronous copy (XLA's `copy-done`) to or from memory "
+    "of the host (`S(5)`), and nothing else runs.",
+    Category.MEMORY_SPACE: "The same for a copy between the device's own memories, or memories not recorded.",
     Category.PEER: "The device waits for another one or another core: in the end of a send or receive, for a "
     "SparseCore, at a barrier of the cores that run one program.",
     Category.INPUT: "The launching thread was inside a data loader's `next` or another input range: reading, decoding, "
     "transforming, collating.",
     Category.SYNC: "The host had been blocked in a wait for the device (`.item()`, `nonzero`, `synchronize`, a "
-    "pageable copy …) while the device worked, and the lead it lost was missing when the device ran dry; at most the "
-    "time blocked. Python code that was recorded stays Python's.",
+    "pageable copy …), and the lead it lost was missing when the device ran dry; at most the time blocked. Recorded "
+    "Python code stays Python's.",
     Category.COMPILE: "The host compiled or loaded code (torch.compile, Triton, loading of kernels).",
     Category.ALLOCATOR: "The host was inside a call that allocates or frees device memory.",
     Category.COPY_STAGING: "The host moved pageable memory into a staging buffer before the copy could start.",
@@ -64,7 +59,7 @@ DEFINITIONS: dict[Category, str] = {
     f"{format_ns(DISPATCH_GAP_NS)} with neither op nor launch: callbacks, logging, metrics. "
     "Without a device: any time there outside ops.",
     Category.CHECKPOINT_IO: "The host was saving or loading a checkpoint.",
-    Category.GC: "Python's garbage collector ran, where the profile shows it.",
+    Category.GC: "Python's garbage collector ran; profiles that stepscope records show it.",
     Category.PROFILER: "The profiler's own work: starting, stopping, flushing buffers.",
     Category.DEPENDENCY: "The op was already launched and waited for a recorded event or for another stream.",
     Category.DEVICE_LATENCY: "The op was already launched and the device had not begun it, up to the latency cap.",
@@ -98,4 +93,4 @@ def page() -> str:
 def listing(categories: list[Category]) -> str:
     """A row per category."""
     rows = ((f"`{category}`", LABELS[category].words, DEFINITIONS[category]) for category in categories)
-    return table(("name", "in a report", "when"), rows)
+    return table(("name", "in reports", "when"), rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -14,19 +15,24 @@ from stepscope.errors import Exit
 INTRO = """\
 # The command line
 
-Made from the commands in `src/stepscope/cli/` by `make docs`; change them there.
-
-Data goes to standard output, everything else (progress, errors) to standard error. `-h` after any command shows its
-part of this page.
+`-h` after any command shows its part of this page. Data goes to standard output, everything else (progress, errors) to
+standard error. Options with … may be given several times; `--format html` and the like are also chosen by FILE's ending
+(.html, .json, .md). Made from the commands in `src/stepscope/cli/` by `make docs`.
 """
 
+USUAL = ("Exit status: 0 done, 1 a profile", "Exit status: 0 done, 1 the profile")
+"""How help tells of exit statuses that the table tells of for all."""
+
+SEVERAL = " May be given several times."
+BY_ENDING = " Default: by FILE's ending (.html, .json, .md), else text."
+"""What is said once for all."""
 EXIT_STATUSES: dict[Exit, str] = {
-    Exit.OK: "Done. Findings do not change it: a slow step is not an error.",
-    Exit.UNREADABLE: "A profile could not be read, or is no profile. One sentence on standard error says why.",
-    Exit.USAGE: "Wrong usage.",
-    Exit.PARTIAL: "A profile was damaged. The report covers what could be read, `profile.complete` is false, and "
-    "[notices](formats.md) say what was lost or repaired, and where.",
-    Exit.FAIL_IF: "A `--fail-if`, of the command line or of pyproject.toml, holds. Standard error says what it found.",
+    Exit.OK: "Done. A slow step is not an error.",
+    Exit.UNREADABLE: "A profile could not be read, or is none: a sentence on standard error says why.",
+    Exit.USAGE: "Wrong usage, or nothing left to cut out or predict.",
+    Exit.PARTIAL: "A profile was damaged. The report covers the rest, `profile.complete` is false, and "
+    "[notices](formats.md#damaged-and-odd-files) say what was lost or repaired, and where.",
+    Exit.FAIL_IF: "A `--fail-if`, of the command line or of pyproject.toml, holds: standard error says which.",
 }
 
 ENVIRONMENT = {
@@ -48,7 +54,7 @@ def page() -> str:
         parts = [command_section(command, root, shared) for command in COMMANDS]
     statuses = ((f"{status.value}", meaning) for status, meaning in EXIT_STATUSES.items())
     environment = ((f"`{name}`", meaning) for name, meaning in ENVIRONMENT.items())
-    several = "With several PATHs the status is the lowest that is not 0."
+    several = "Of commands that do not say their own. With several PATHs it is the lowest that is not 0."
     return "\n".join(
         [
             INTRO,
@@ -63,13 +69,14 @@ def page() -> str:
 def command_section(command: click.Command, root: click.Context, shared: Collection[tuple[str, str]]) -> str:
     """Usage, help and options of a command; of those that others have too the names."""
     with click.Context(command, info_name=command.name, parent=root) as context:
-        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)]).replace(" [OPTIONS]", "")
+    paragraphs = (" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    text = "\n\n".join(part for part in paragraphs if not part.startswith(USUAL))
     rows = option_rows(command)
     own = [row for row in rows if row not in shared]
-    others = ", ".join(row[0] for row in rows if row in shared)
+    others = ", ".join(re.sub(r" [^`]+`", "`", row[0]) for row in rows if row in shared)
     told = f"{'And' if own else 'Options'} [as others](#options-of-several-commands): {others}." if others else ""
-    parts = (f"Usage: `{usage}`", text, table(("option", "effect"), own) if own else "", told)
+    parts = (f"`{usage}`", text, table(("option", "effect"), own) if own else "", told)
     return section(f"`stepscope {command.name}`", *filter(None, parts))
 
 
@@ -82,4 +89,6 @@ def option_row(option: Any) -> tuple[str, str]:
     """How an option is written, and what it does."""
     value = "" if option.is_flag else f" {option.metavar or '|'.join(getattr(option.type, 'choices', ['VALUE']))}"
     default = f" Default: `{option.default}`." if option.show_default else ""
-    return ", ".join(f"`{name}{value}`" for name in option.opts), sentence(option.help or "") + default
+    told = sentence(option.help or "").removesuffix(SEVERAL).replace(SEVERAL, "")
+    names = ", ".join(f"`{name}{value}`" for name in option.opts)
+    return f"{names}{' …' if option.multiple else ''}", told.replace(BY_ENDING, "") + default

@@ -9,13 +9,10 @@ from stepscope.capture.cures.cure import Cure
 INTRO = """\
 # Cures that are tried
 
-What `stepscope try` can put into a job without an edit ([how](guides/try.md)), in the order in which it does; each is
-called for by findings of [these rules](rules.md). `stepscope try --list` also says how to undo it; a trial shows the
-change as a patch. ≈: results differ by its nature, as it computes with other precision. Made from
-`src/stepscope/capture/cures/` by `make docs`.
-
-Not among them: values read or printed every N steps, and batches that JAX sends ahead. Whether a job needs a value at
-once, and what its loop runs over, cannot be seen from outside; findings that call for these are named as not tried.
+What `stepscope try` can put into a job without an edit ([how](guides/try.md)), in the order in which it does, each
+called for by findings of [these rules](rules.md), on a CPU also by every job (*CPU*). `stepscope try --list` also
+says how to undo it. ≈: results differ, as it computes with other precision. Models, loaders, datasets, optimizers and
+functions are all of the job's. Made from `src/stepscope/capture/cures/` by `make docs`.
 """
 
 
@@ -27,5 +24,6 @@ def page() -> str:
 def _row(cure: Cure) -> tuple[str, ...]:
     name = cure.name if cure.values is None else f"{cure.name}=N"
     where = " (GPUs)" if cure.device_only else ""
-    calls = [*(f"`{rule}`" for rule in cure.answers), *(["every job on a CPU"] if cure.on_cpu else [])]
-    return f"`{name}`{where}{' ≈' if cure.changes_numbers else ''}", cure.sets, cure.may_break, ", ".join(calls)
+    calls = [*(f"`{rule}`" for rule in cure.answers), *(["CPU"] if cure.on_cpu else [])]
+    sets = cure.sets.removesuffix(" for every loader").removesuffix(" for every model").removesuffix(" of yours")
+    return f"`{name}`{where}{' ≈' if cure.changes_numbers else ''}", sets, cure.may_break, ", ".join(calls)

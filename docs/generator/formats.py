@@ -6,7 +6,7 @@ from html import escape
 
 from generator import read_formats
 from generator.markdown import section, table
-from generator.odd_case import Case, Folder, Refusal
+from generator.odd_case import Case
 from generator.odd_containers import FOLDERS, REFUSED
 from generator.odd_inputs import GROUPS
 from stepscope.formats.writers import WRITERS, Writer
@@ -17,47 +17,41 @@ from stepscope.units import format_bytes
 INTRO = """\
 # What can be read, and what becomes of damaged files
 
-Every row about a damaged, odd or refused file or a folder is one that a test makes and diagnoses
-(`tests/guards/test_generated_docs.py`); all of them stand in `docs/generator/odd_*.py`. Made by `make docs`.
+Profiles of PyTorch, JAX, TensorFlow and Nsight Systems, and Chrome traces of anything; of a damaged file what is whole.
+Of each row about a damaged, odd or refused file or a folder a test makes one (`docs/generator/odd_*.py`). Made by
+`make docs`.
 """
 
 READ = """\
-A file is recognised by its content, never by its name. `stepscope formats` prints this list.
+A file is recognised by its content, never by its name. `stepscope formats` lists what is read and written.
 """
 
 WRITTEN = """\
-`stepscope convert` writes, and `stepscope slice` writes a part of a profile. What was recorded as XPlane is carried to
-XPlane as it was recorded, and in parts event by event. The saved form holds all tables and programs, the folder of
-Parquet files all tables. What else is written, stepscope reads again with the same steps, devices, launches and
-accounting; what a format has no place for is left out, and said in numbers when the file is written.
+By `stepscope convert`, and of a part of a profile by `stepscope slice`. XPlane is carried to XPlane as it was recorded;
+the saved form holds all tables and programs. What else is written, stepscope reads again with the same steps, devices,
+launches and accounting; what a format has no place for is left out, and said in numbers when the file is written.
 """
 
 COMPRESSED = """\
-A file may be gzip, or lie in a zip archive, as it is or as gzip. Both are told by their content and decompressed in
-memory, never to disk. What expands more than {ratio} times and past {limit} is refused, as are archives that are
-encrypted, whose members overlap, or that use another method than deflate, more than {members:,} files or more than
-{directory} of names. Names in archives are only names.
+A file may be gzip, or lie in a zip archive, as it is or as gzip; it is decompressed in memory, never to disk. What
+expands more than {ratio} times and past {limit} is refused, as are archives that are encrypted, whose members overlap,
+or that use another method than deflate, more than {members:,} files or more than {directory} of names.
 """
 
 PLACES = """\
-A path may lead to several profiles: those of one job's ranks are diagnosed together
-([many ranks](guides/many-ranks.md)), others each on its own.
+A path may lead to several profiles: those of [one job's ranks](guides/many-ranks.md) are diagnosed together, others
+each on its own.
 
 * **A folder** is walked: at most {depth} folders down and {entries:,} entries; links are followed once, hidden files
-  passed over. Each file is recognised by its first bytes. Where nothing is a profile, the error says how many files
-  were seen and, reason by reason, why none is read.
+  passed over.
 * **A zip archive** of several files is such a folder; `ARCHIVE.zip/NAME` is one file in it.
 * **A pattern** (`runs/*/rank?.json`) is expanded by stepscope where no shell does it.
-* Of TensorBoard's layout `plugins/profile/RUN/HOST.*` the newest run is read, of a capture in several forms the XPlane.
-
-`stepscope.open` wants a path that leads to one profile or to one job's ranks, `stepscope.open_all` reads all profiles.
 """
 
 DAMAGE = """\
-What can be read is read. What is repaired or lost is counted in a notice and makes the exit status 3; `damaged_*`
-notices also say at which byte of the (decompressed) file it was first met. A file that is merely unusual gives exit
-status 0. Arguments that no table takes, lists and objects above all, are stepped over: damage in them that does not
-hide where the event ends is met, and then mended, when somebody asks for them, and is not counted.
+What is repaired or lost is counted in a notice and makes the exit status 3; `damaged_*` notices also say at which byte
+of the (decompressed) file it was first met. A file that is merely unusual gives exit status 0; what is read without a
+word has no row.
 """
 
 
@@ -80,18 +74,16 @@ def page() -> str:
                 "Folders, archives, patterns",
                 PLACES.format(depth=folders.DEPTH, entries=folders.MOST_ENTRIES),
                 table(
-                    ("folder (met in)", "outcome", "profiles read"),
-                    ((met(one), one.outcome, str(len(one.read))) for one in FOLDERS),
+                    ("folder", "outcome"),
+                    ((one.what, one.outcome) for one in FOLDERS),
                 ),
             ),
             section(
                 "What is written",
                 WRITTEN,
                 table(("`--to`", "endings", "opened by"), map(_written, WRITERS)),
-                table(
-                    ("`--to`", "does not hold", "tells otherwise"),
-                    ((f"`{one.name}`", *_lacks(one)) for one in WRITERS if one.lacks),
-                ),
+                f"`xplane`, `timeline` and `chrome` hold no {', no '.join(_of_all())}.",
+                table(("`--to`", "does not hold"), ((f"`{one.name}`", _lacks(one)) for one in WRITERS if one.lacks)),
             ),
             section(
                 "Damaged and odd files",
@@ -100,21 +92,20 @@ def page() -> str:
             ),
             section(
                 "Refused",
-                "No profile at all: one sentence on standard error, exit status 1. So are a path that is not there, "
-                "cannot be opened, or is no regular file.",
-                table(("input (met in)", "the sentence says"), ((met(one), f"… {one.words} …") for one in REFUSED)),
+                "No profile at all: one sentence on standard error that says what it is and what to do, exit status 1. "
+                "So are a path that is not there, cannot be opened, or is no regular file, and:",
+                "\n".join(f"* {one.what}" for one in REFUSED),
             ),
         ]
     )
 
 
 def outcomes(cases: tuple[Case, ...]) -> str:
-    """A row per file of which something is said; how many are read without a word."""
-    told = [case for case in cases if case.notices or case.lost or case.status]
-    rows = ((met(case), case.outcome, ", ".join(f"`{code}`" for code in case.notices)) for case in told)
-    titles = ("input (met in)", "outcome", "notices")
-    rest = len(cases) - len(told)
-    return table(titles, rows) + (f"\nRead without a word: {rest} more.\n" if rest else "")
+    """A row per file of which something is said."""
+    told = [case for case in cases if (case.notices and not case.what.endswith(", whole")) or case.lost or case.status]
+    rows = ((case.what, case.outcome, ", ".join(f"`{code}`" for code in case.notices)) for case in told)
+    titles = ("input", "outcome", "notices")
+    return table(titles, rows)
 
 
 def _written(writer: Writer) -> tuple[str, str, str]:
@@ -122,11 +113,12 @@ def _written(writer: Writer) -> tuple[str, str, str]:
     return f"`{writer.name}`", endings, escape(writer.about)
 
 
-def _lacks(writer: Writer) -> tuple[str, str]:
-    lost = [lack.what for lack in writer.lacks if lack.count is not None]
-    return "; ".join(lost), "; ".join(lack.what for lack in writer.lacks if lack.count is None)
+def _of_all() -> list[str]:
+    """What none of the formats that lack several things holds."""
+    first, *others = ({lack.what: None for lack in one.lacks} for one in WRITERS if len(one.lacks) > 1)
+    return [what for what in first if all(what in other for other in others)]
 
 
-def met(case: Case | Folder | Refusal) -> str:
-    """What the input is, and the public issue it was met in."""
-    return case.what + (f" ({case.met})" if case.met else "")
+def _lacks(writer: Writer) -> str:
+    """What is left out, without what the format only spells in its own way."""
+    return "; ".join(lack.what for lack in writer.lacks if lack.count is not None and lack.what not in _of_all())

@@ -14,8 +14,8 @@ INTRO = """\
 
 The published tuning guides of four profilers, taken apart into {count} statements of what a tool captures, shows,
 computes or advises: [each, with the command that shows it](../tests/guides/statements.py). Each has a test in
-`tests/guides` that builds the situation, knows what is true of it, and asks what the command prints;
-`pytest tests/guides -k a13_` runs the one of A13. Made from there by `make docs`.
+`tests/guides` that builds the situation, knows what is true of it, and asks what the command prints. Made from there by
+`make docs`.
 
 *Made* are those of profiles that only a GPU or TPU writes: the test makes one, with the fields its profiler writes. The
 others are shown on recordings of CPUs and of real jobs, or need no device.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from generator.markdown import section, table
 from stepscope.document.declared import DeclaredField, FieldShape, fields, objects
+from stepscope.document.findings import EvidenceEntry
 from stepscope.document.kinds import CATEGORY
-from stepscope.document.report import Report
-from stepscope.document.steps import AccountingRow, StepEntry, SummaryEntry
+from stepscope.document.profile import DeviceEntry, FileEntry, LossEntry
+from stepscope.document.report import Report, Tool
+from stepscope.document.steps import AccountingRow, StepEntry, StepTimeEntry, SummaryEntry
 from stepscope.report.schema import snake
 
 INTRO = """\
@@ -16,28 +19,42 @@ INTRO = """\
 
 {description}
 
-What everybody reads is told key by key; of the rows of [analyses](#analyses) and their like the keys and types. What
-each of those means is in the file that *More* leads to, and in the JSON Schema that
-`stepscope.report.schema.load()` returns. A ? marks what may be absent, [] a list; `ns-at` is since the trace's origin;
-names that end in `_ns`, `_bytes` or `_share` say their type. How to use the report:
+What everybody reads is told here; what the other objects hold, those of [analyses](#analyses) above all, says the JSON
+Schema:
+
+```python
+from stepscope.report.schema import load
+
+for key, told in load()["$defs"]["kernel"]["properties"].items():
+    print(key, told.get("type"), told["description"])
+```
+
+A key without a type is text. A ? marks what may be absent, [] a list; `ns-at` is since the trace's origin. `rank` is
+null where the profile says none, `device`, the index of one, for the host's time. How to use the report:
 [in Python and CI](guides/in-python-and-ci.md). Made from `src/stepscope/document/` by `make docs`.
 """
 
 UNITS = {"ns from the trace's origin": "ns-at", "share of one": "share"}
 """As types; others are called as they are."""
+LINK = re.compile(r"\[\w+\](\(#\w+\))")
+"""How a type leads to an object."""
 TOLD = ("report", "profile", "findings")
 """The files whose keys are told one by one."""
+UNTOLD = (Report, Tool, FileEntry, DeviceEntry, LossEntry, EvidenceEntry)
+"""Of these what speaks for itself, and the root, which stands first."""
 
 
 def page() -> str:
-    """The root, then every object in the order in which it is first referred to: those told one by one first."""
-    named = [one for one in objects(Report) if one is not Report]
-    first = [one for one in named if home(one) in TOLD or one in (StepEntry, AccountingRow, SummaryEntry)]
+    """The root, then the objects that are told, in the order in which they are first referred to."""
     parts = [section("The document", keys(Report))]
-    parts += [section(f"`{snake(one)}`", one.__doc__ or "", keys(one)) for one in first]
-    parts += [brief(one) for one in named if one not in first]
+    parts += [section(f"`{snake(one)}`", one.__doc__ or "", keys(one)) for one in objects(Report) if is_told(one)]
     description = " ".join((Report.__doc__ or "").split())
-    return "\n".join([INTRO.format(description=description), *parts])
+    return "\n".join([INTRO.replace("{description}", description), *parts])
+
+
+def is_told(of: type) -> bool:
+    """Whether the page has the object's keys."""
+    return of not in UNTOLD and (home(of) in TOLD or of in (StepEntry, AccountingRow, SummaryEntry, StepTimeEntry))
 
 
 def home(of: type) -> str:
@@ -47,35 +64,28 @@ def home(of: type) -> str:
 
 def keys(of: type) -> str:
     """A row per key of an object."""
-    return table(("key", "type", "what it holds"), rows(of))
+    return table(("key", "type", "holds"), rows(of))
 
 
 def rows(of: type) -> Iterator[tuple[str, str, str]]:
     """The keys of an object, with what they mean."""
     for one in fields(of):
-        yield f"`{one.key}`", words(one.shape) + ("" if one.required else " ?"), meaning(one)
+        told = LINK.search(words(one.shape))
+        kind = words(one.shape).replace(told[0] if told else "text", "")
+        yield _linked(one), kind + ("" if one.required else " ?"), meaning(one)
 
 
-def brief(of: type) -> str:
-    """An object and its keys, in a paragraph."""
-    short = "; ".join(_named(one) for one in fields(of))
-    told = (of.__doc__ or "").strip()
-    return section(f"`{snake(of)}`", f"{told} [More](../src/stepscope/document/{home(of)}.py).", f"{short}.")
-
-
-def _named(one: DeclaredField) -> str:
-    """A key with its type, where its name does not end with it."""
-    unit, optional = one.key.rpartition("_")[2], "" if one.required else "?"
-    if one.shape.kind is not None and unit == UNITS.get(one.shape.kind.unit or "", one.shape.kind.unit):
-        return f"`{one.key}`{optional}{'/null' if one.shape.null else ''}"
-    return f"`{one.key}`{optional} {words(one.shape)}"
+def _linked(one: DeclaredField) -> str:
+    """A key, which leads to the object that it holds."""
+    told = LINK.search(words(one.shape))
+    return f"[`{one.key}`]{told[1]}" if told else f"`{one.key}`"
 
 
 def meaning(one: DeclaredField) -> str:
-    """What a key means; its values, where they are few enough to list."""
+    """What a key means, without when it is null; its values, where they are few enough to list."""
     values = one.shape.words
-    listed = f" One of: {', '.join(f'`{value}`' for value in values)}." if 1 < len(values) <= 8 else ""
-    return one.field.meaning + listed
+    listed = f" {', '.join(f'`{value}`' for value in values)}." if 1 < len(values) <= 8 else ""
+    return "" if one.key in ("rank", "device") else re.sub(r"; (?:null|absent) [^;.]*", "", one.field.meaning) + listed
 
 
 def words(shape: FieldShape) -> str:
@@ -85,7 +95,7 @@ def words(shape: FieldShape) -> str:
 
 def _plain(shape: FieldShape) -> str:
     if shape.of is not None:
-        return f"[{snake(shape.of)}](#{snake(shape.of)})"
+        return f"[{snake(shape.of)}](#{snake(shape.of)})" if is_told(shape.of) else f"`{snake(shape.of)}`"
     if shape.words:
         return f"`{shape.words[0]}`" if len(shape.words) == 1 else "text"
     if shape.holds == "list" and shape.inner is not None:

@@ -9,11 +9,11 @@ from generator.markdown import table
 Row = dict[str, Any]
 
 TRIED = """\
-Jobs of the tests that `stepscope try` put cures into, unchanged, in 80 to 120 s each on a busy machine
-(`python -m tests.trials.measure`): every cure of which something was promised or told, with the interval of
-95 %. Of {others} more, without a promise, it cannot be told ([figures](trials.json))."""
+Jobs of the tests that `stepscope try` put cures into, unchanged, in 80 to 120 s each on a busy machine: every cure of
+which something was promised or told, with the interval of 95 %. Of {others} more, without a promise, it cannot be told
+([figures](trials.json))."""
 
-_TITLES = ("job", "cure", "step", "promised", "measured ± saving", "verdict", "promise")
+_TITLES = ("job", "cure", "step, ms", "promised, ms", "measured, ms, ± saving", "verdict", "promise")
 _VERDICTS = {"helps": "helps", "hurts": "hurts", "nothing": "does nothing", "unknown": "cannot be told"}
 
 
@@ -25,12 +25,12 @@ def tried(rows: list[Row]) -> tuple[str, str]:
 
 def _row(row: Row) -> tuple[str, ...]:
     measured, half = row["measured"], _half(row["measured"])
-    after = f"{_ms(measured['after_ns'])} ms" + (f" ± {_ms(half)}" if half is not None else "")
-    words = f"`{row['job']}`", f"`{row['cure']}`", f"{_ms(measured['before_ns'])} ms"
+    after = _ms(measured["after_ns"]) + (f" ± {_ms(half)}" if half is not None else "")
+    words = f"`{row['job']}`", f"`{row['cure']}`", _ms(measured["before_ns"])
     if row["predicted"] is None:
         return *words, "–", after, _VERDICTS[row["verdict"]], "–"
     least, most = _promised(row)
-    steps = f"{_ms(least)} ms" if least == most else f"{_ms(least)} to {_ms(most)} ms"
+    steps = _ms(least) if least == most else f"{_ms(least)} to {_ms(most)}"
     kept = "kept" if _keeps(row) else f"missed: {row['why_missed'] or 'not known why'}"
     return *words, steps, after, _VERDICTS[row["verdict"]], "–" if row["verdict"] == "unknown" else kept
 

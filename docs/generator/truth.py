@@ -16,67 +16,59 @@ Row = dict[str, Any]
 INTRO = """\
 # What is true of the figures
 
-A profile does not say what a step would take without a cause. A simulation does: the same loop runs with and without
-it. So most of this page is of generated profiles, and of real ones into which a stall of known size was put. How real
-jobs answered to their cures is [below](#jobs-cured), and not always to our advantage; for yours
-[compare](guides/what-if.md) the profiles before and after. What was tried on which hardware:
-[where it runs](guides/where-it-runs.md#what-was-verified-and-on-what).
+A profile does not say what a step would take without a cause. A simulation does: so most of this page is of generated
+profiles, and of real ones into which a stall of known size was put. How real jobs answered to their cures is
+[below](#jobs-cured); for yours [compare](guides/compare.md) the profiles before and after. What was tried on which
+hardware: [where it runs](guides/where-it-runs.md#what-was-verified-and-on-what).
 
 {summary}
 
-Single rows are in [truth.json](truth.json). `python -m tests.truth.measure` measures them anew, tests in `tests/truth`
-fail where they no longer hold, and `make docs` writes this page.
+[Single rows](truth.json). Tests in `tests/truth` fail where they no longer hold; modules of that folder,
+`tests/newcomer` and `tests/trials` measure anew (`python -m tests.truth.measure`), and `make docs` writes this page.
 """
 
 JOBS = """\
 Jobs as a new user has them (`tests/newcomer`), each run by `stepscope run`, cured as its finding says, and timed bare
-in turns before and after; medians of three on two cores of an AMD EPYC, with PyTorch 2.13. *Promised* is the middle of
-three recordings. Jobs whose findings promise no time have no row. `python -m tests.newcomer.measure` measures anew."""
+in turns before and after; medians of three on two virtual cores, with PyTorch 2.13. *Promised* is the middle of
+three recordings; *off* is how far the step then is from it, *gain off* how far what was gained is from the least that
+was promised."""
 
 REPAIRED = """\
-Profiles recorded of a real program before and after the repair its first finding asks for (`{pair}`): a step of
-{before} became {after}, predicted were {predicted}. Too short: on two cores the loader's new worker processes slow
-the training thread, and that profile does not say how many cores there are. What `stepscope run` records says it:
-the table above."""
+A real program before and after the repair its first finding asks for (`{pair}`): a step of {before} became {after},
+predicted were {predicted}: the loader's new workers slow the training thread, and that profile, unlike those of
+`stepscope run`, does not say how few cores there are."""
 
 SIMULATED = """\
-* *Planted causes* (`planted`, {planted} cases, of which {healthy} are healthy): a loop is simulated once with a cause
-  and once without. The cost that the first finding tells is held against what was planted, its prediction against the
-  run without.
-* *Several at once* (`several`, {several} causes): simulated also without each and without any. All must be found,
-  nothing else, in the order of what their repair gains.
+* *Planted causes* (`planted`, {planted} cases, of which {healthy} are healthy): a loop is simulated with a cause and
+  without. The first finding's cost is held against what was planted, its prediction against the run without.
+* *Several at once* (`several`, {several} causes): all must be found, nothing else, in the order of what their repair
+  gains.
 * *Before and after* (`pairs`): three waits in one loss (`examples/masked_loss`), taken out one by one."""
 
 INJECTED = """\
 Stalls of nine kinds and of 1 to 60 % of the step that then holds them are put into each used step of six real
-profiles, at instants at which the device was idle (`tests/kit/inject.py`; `stalled` and `injected`). They are
-NVIDIA's: in the profiles of other makes that we have the host runs ahead all the time, so that no instant is known
-at which a stall costs what it takes. Stalls below the [limits](limits.md) are to be quiet. {hidden} are told under
-`-v`, since the fix of a finding above hides them. *Category* is the error of what the accounting books, *saving*
-that of what a fix saves."""
+profiles, at instants at which the device was idle (`injected`): all NVIDIA's, as in those of other makes the host runs
+ahead all the time. Stalls below the [limits](limits.md) are to be quiet. {hidden} are told under `-v`, since the fix of
+a finding above hides them. *Category* is the error of what the accounting books, *saving* that of what a fix saves."""
 
 XPROF = """\
 What ops compute and move by their programs (HLO), against `hlo_stats` of XProf 2.24.2 on the real XPlane files at
-hand ([{ops} ops](xprof.json)), agrees within 1 %, but for: {reasons}. Where a library's call runs several kernels
-XProf counts the work once for each, stepscope once for each execution.
+hand ([{ops} ops](xprof.json)), agrees within 1 %, but for: {reasons}.
 
 Totals of the same files, and of one of TensorFlow ([{totals} figures](xprof-totals.json)): counts are equal, times
 agree within 0.1 %, shares within 2 % of the step, but for: {others}. A test holds captures of JAX, of a loop of
-TensorFlow, of MirroredStrategy and of Keras against XProf in the same way. `python -m tests.truth.xprof` and
-`python -m tests.truth.xprof_totals` measure anew."""
+TensorFlow, of MirroredStrategy and of Keras against XProf in the same way."""
 
 MISREAD = """\
-What converters, mistaken exporters and full buffers make of good profiles, simulated and real, in {ways} ways
-(`tests/kit/wrong.py`, `python -m tests.truth.misread`, [each](misread.json)): clocks shifted or drifting, times in
-a wrong unit, events twice, lost, in another order, markers shifted. In {withheld} of {all} cases a notice says what
-is wrong, and no cost, saving or verdict is told; in {right} what is told is what the good profile tells, within 6 %
-of the step and 10 % of the cost of its first finding; in {wrong} it is wrong."""
+Good profiles spoiled in {ways} ways ([each](misread.json)): clocks that drift, times in a wrong unit, events twice,
+lost, in another order, markers shifted. In {withheld}
+of {all} cases a notice says what is wrong, and no cost, saving or verdict is told; in {right} what is told is what the
+good profile tells, within 6 % of the step and 10 % of the cost of its first finding; in {wrong} it is wrong."""
 
 TRIALS = """\
-How often `stepscope try` is right, simulated: runs of a job differ by so much (standard deviation of their means), and
-drift by as much within a block; a cure takes so much of the step away. Each row is {trials:,} trials, each of up to
-four blocks of two runs of either side, until it can be told (`python -m tests.trials.rates`). A cure that does nothing
-is to be called a change in at most 5 of 100."""
+How often `stepscope try` calls a cure a change, in {trials:,} simulated trials each of up to four blocks of two runs of
+either side: means of runs differ (standard deviation), and drift within a block, by so much. One that does nothing is
+to be called a change in at most 5 of 100. Cures of 30 % were all found."""
 
 
 def page() -> str:
@@ -126,15 +118,20 @@ def _misread() -> str:
     return MISREAD.format(ways=len(rows), **counts)
 
 
-_VERDICTS = {"helps": "helps", "hurts": "hurts", "nothing": "does nothing", "unknown": "cannot be told"}
+_SURE = 0.3
+"""Cures of so much of the step are found in every trial: they have no rows."""
 
 
 def _trials() -> str:
-    rows = [
-        (_percent(row["spread"]), _percent(row["effect"]), *(_percent(row[verdict]) for verdict in _VERDICTS))
-        for row in _rows_of("trial-rates")
-    ]
-    return table(("runs differ by", "the cure takes away", *_VERDICTS.values()), rows)
+    assert all(row["helps"] == 1 for row in _rows_of("trial-rates") if row["effect"] >= _SURE)
+    told: dict[float, list[str]] = {}
+    effects = {row["effect"]: None for row in _rows_of("trial-rates") if row["effect"] < _SURE}
+    for row in _rows_of("trial-rates"):
+        if row["effect"] in effects:
+            told.setdefault(row["spread"], []).append(_percent(row["helps"] + row["hurts"]))
+    assert {len(cells) for cells in told.values()} == {len(effects)}
+    titles = (f"a cure of {_percent(effect)}" if effect else "one that does nothing" for effect in effects)
+    return table(("runs differ by", *titles), ((_percent(spread), *cells) for spread, cells in told.items()))
 
 
 def _rows_of(name: str) -> list[Row]:
@@ -142,7 +139,18 @@ def _rows_of(name: str) -> list[Row]:
     return found
 
 
-_JOB_TITLES = ("job", "cause", "found first", "cure", "step", "promised", "achieved", "off", "gain off", "why")
+_JOB_TITLES = (
+    "job",
+    "cause",
+    "found first",
+    "cure",
+    "step, ms",
+    "promised, ms",
+    "achieved, ms",
+    "off",
+    "gain off",
+    "why",
+)
 _WITHIN = 0.15
 _TRACE_TITLES = ("profile", "steps", "found", "of", "quiet below the limits", "category: worst", "saving: worst")
 
@@ -182,29 +190,26 @@ def _summary(figures: dict[str, list[Row]]) -> str:
     ruled = [row for row in ill if row["rule"]]
     causes = [row for row in figures["several"] if row["rule"] != "all"]
     together = [row for row in figures["several"] if row["rule"] == "all"]
-    stalled, pairs, repaired = (figures[name] for name in ("stalled", "pairs", "repaired"))
+    pairs, repaired = figures["pairs"], figures["repaired"]
     injected = figures["injected"]
     named = [row for row in _telling(injected) if row["found"]]
     category, saving = _errors(injected, "cost_error")[0], _errors(named, "saving_error")[0]
     lines = (
-        ("planted causes that a rule is to find first, and does", _share(ruled, "first"), "all"),
-        ("largest error of a planted cost", _worst(ill, "cost_error"), "5 %"),
-        ("largest error of a predicted step, planted", _worst(ill, "prediction_error"), "10 %"),
+        ("planted causes that a rule finds first", _share(ruled, "first"), "all"),
+        ("worst error of a planted cost", _worst(ill, "cost_error"), "5 %"),
+        ("worst error of the step predicted without it", _worst(ill, "prediction_error"), "10 %"),
         ("causes found among several", _share(causes, "found"), "all"),
-        ("cases of several ranked by what their repair gains", _share(together, "in_order"), "all"),
-        ("largest error of a cost among several", _worst(causes, "cost_error"), "5 %"),
-        ("largest error of a saving among several", _worst(causes, "gain_error"), "10 %"),
-        ("largest error of a predicted step, several fixed", _worst(together, "step_error"), "10 %"),
-        ("largest error of a predicted step, before and after, simulated", _worst(pairs, "step_error"), "10 %"),
-        ("largest error of a predicted step, before and after, real", _worst(repaired, "step_error"), "10 %"),
-        ("largest error of a saving, before and after, real", _worst(repaired, "gain_error"), "10 %"),
-        ("stalls of half a step in real profiles that are found", _share(stalled, "found"), "all"),
-        ("largest error of a stall's cost", _worst(stalled, "cost_error"), "5 %"),
-        ("largest error of a predicted step without the stall", _worst(stalled, "prediction_error"), "10 %"),
-        ("stalls of 1–60 % of the step in real profiles that are found", _share(_telling(injected), "found"), "all"),
+        ("cases of several in the right order", _share(together, "in_order"), "all"),
+        ("worst error of a cost among several", _worst(causes, "cost_error"), "5 %"),
+        ("worst error of a saving among several", _worst(causes, "gain_error"), "10 %"),
+        ("worst error of the step predicted without all", _worst(together, "step_error"), "10 %"),
+        ("worst error of a predicted step, before and after, simulated", _worst(pairs, "step_error"), "10 %"),
+        ("the same, of a real program", _worst(repaired, "step_error"), "10 %"),
+        ("worst error of a saving, of a real program", _worst(repaired, "gain_error"), "10 %"),
+        ("stalls of 1–60 % of the step found in real profiles", _share(_telling(injected), "found"), "all"),
         ("of these, with the code or event named", _share(named, "place"), "all"),
         ("median error of their category, and of the saving", f"{category}, {saving}", "5 %, 10 %"),
-        ("cures of jobs that achieve what was promised within 15 %", _kept(_rows_of("jobs")), "all"),
+        ("cures of jobs within 15 % of what was promised", _kept(_rows_of("jobs")), "all"),
         ("findings on healthy profiles", str(sum(row["findings"] for row in healthy)), "none"),
     )
     return table(("", "measured", "target"), lines).rstrip()
@@ -250,10 +255,10 @@ def _off_promise(row: Row) -> float:
 
 def _job(row: Row) -> tuple[str, ...]:
     best, promised = (f"{row[key]:.1f}" for key in ("best_ms", "promised_ms"))
-    told = f"{promised} ms" if best == promised else f"{best} to {promised} ms"
+    told = promised if best == promised else f"{best} to {promised}"
     off = _off_promise(row)
     said = "within" if not off and best != promised else f"{100 * off:+.0f} %"
-    times = f"{row['bare_ms']:.1f} ms", told, f"{row['achieved_ms']:.1f} ms", said
+    times = f"{row['bare_ms']:.1f}", told, f"{row['achieved_ms']:.1f}", said
     found = f"`{row['cause']}`", _yes(row["found_first"])
     least = row["bare_ms"] - row["promised_ms"]
     gain = f"{100 * ((row['bare_ms'] - row['achieved_ms']) / least - 1):+.0f} %" if least > 0 else "–"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stepscope.analysis.exchange.asked import Asked
 from stepscope.diagnosis.finding import Diagnosis, Notice
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from stepscope.comparison.compare import Comparison
     from stepscope.comparison.side import Side
+    from stepscope.document.report import Report
     from stepscope.web.assemble import ShownRun
 
 
@@ -48,10 +49,10 @@ class Diagnosed(ABC):
         """Whether everything of it could be read."""
 
     @abstractmethod
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Report:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
 
-    def brief(self) -> dict[str, Any]:
+    def brief(self) -> Report:
         """What short texts show: the document, or one without tables that take time to work out."""
         return self.document()
 

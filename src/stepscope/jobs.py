@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stepscope.cluster.findings import diagnose
 from stepscope.cluster.intake import Intake
@@ -21,6 +21,7 @@ from stepscope.inputs.source import Source
 
 if TYPE_CHECKING:
     from stepscope.comparison.side import Side
+    from stepscope.document.report import Report
     from stepscope.web.assemble import ShownRun
 
 _NAMED = 3
@@ -56,9 +57,9 @@ class Job(Diagnosed):
         return replace(made, notices=(*self._of_files(), *made.notices))
 
     def _of_files(self) -> list[Notice]:
-        found = []
+        notices = []
         if self._by_order:
-            found.append(
+            notices.append(
                 Notice(
                     "ranks_by_order",
                     "Nothing in these profiles says which process is which: ranks are numbered in the order of the "
@@ -66,7 +67,7 @@ class Job(Diagnosed):
                 )
             )
         if self._unranked:
-            found.append(
+            notices.append(
                 Notice(
                     "rank_unknown",
                     f"Left out, as nothing says which rank's they are: {_some(self._unranked)}. --rank-pattern can say "
@@ -76,7 +77,7 @@ class Job(Diagnosed):
             )
         for one in self._left_out:
             count = len(one.paths)
-            found.append(
+            notices.append(
                 Notice(
                     "other_run",
                     f"Left out, as {'it is' if count == 1 else 'they are'} {one.why}: {_some(one.paths)}. To read "
@@ -85,14 +86,14 @@ class Job(Diagnosed):
                     count,
                 )
             )
-        return found
+        return notices
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Report:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
         return self._document
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def _document(self) -> Report:
         from stepscope.report import document
 
         return document.of_job(self.facts, self.diagnosis, self._asked())
@@ -152,11 +153,11 @@ def read_job(
         reads = dask.read_all(tasks, reduce, scheduler, workers)
     else:
         reads = read_all(tasks, entry, reduce, workers)
-    for task, found, again in reads:
-        if isinstance(found, Failed):
-            failed.append(replace(found, rank=task.rank))
+    for task, partial, again in reads:
+        if isinstance(partial, Failed):
+            failed.append(replace(partial, rank=task.rank))
         else:
-            partials.append(intake.take(found, task.rank))
+            partials.append(intake.take(partial, task.rank))
             if again:
                 reread.append(task.rank)
         if progress is not None:

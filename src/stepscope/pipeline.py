@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
     from stepscope.comparison.side import Side
     from stepscope.diagnosis.what_if import LargerBatch, Prediction
+    from stepscope.document.report import Report
     from stepscope.jobs import Job
     from stepscope.web.assemble import ShownRun
 
@@ -170,22 +171,22 @@ class Profile(Diagnosed):
 
         saved.write(self.trace, Path(path))
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Report:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
         return self._document
 
-    def brief(self) -> dict[str, Any]:
+    def brief(self) -> Report:
         """The document without the tables of ``analyses`` that short texts do not show, which take time to work out."""
         return self._brief
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def _document(self) -> Report:
         from stepscope.report import document
 
         return document.whole(self.brief(), self.facts, self.diagnosis, self._asked())
 
     @cached_property
-    def _brief(self) -> dict[str, Any]:
+    def _brief(self) -> Report:
         from stepscope.report import document
 
         file = document.InputFile(str(self.source.path), self.source.size, self.trace.completeness.events)
@@ -225,16 +226,16 @@ def open(
     Raises InputError where nothing can be read, or where there are several profiles that are no ranks of one job
     (``open_all`` reads those).
     """
-    found = find(os.fspath(path), MOST_RANKS)
-    if len(found.sources) + len(found.skipped) > 1 or rank_pattern is not None:
+    inputs = find(os.fspath(path), MOST_RANKS)
+    if len(inputs.sources) + len(inputs.skipped) > 1 or rank_pattern is not None:
         from stepscope.cluster.ranks import ranks_of
 
-        ranks = ranks_of(found.sources, rank_pattern, found.skipped)
+        ranks = ranks_of(inputs.sources, rank_pattern, inputs.skipped)
     else:
         ranks = None
     if ranks is not None:
         return read_ranks(ranks, progress=progress, workers=workers, scheduler=scheduler)
-    return read(only(path, found.sources), progress=progress)
+    return read(only(path, inputs.sources), progress=progress)
 
 
 def open_profile(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:

@@ -6,9 +6,11 @@ needs a part: made as their modules are imported, they take a quarter of the tim
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from operator import attrgetter
+from reprlib import recursive_repr
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
@@ -62,18 +64,42 @@ def _make(kind: type) -> None:
         for name, value in kind.__dict__.items()
         if name not in names and not getattr(value, "_of_record", False)
     }
-    twin: type = dataclass(frozen=True)(type(kind)(kind.__name__, kind.__bases__, own))
-    fields: dict[str, Field[Any]] = twin.__dict__["__dataclass_fields__"]
-    for name, one in fields.items():
+    own["__doc__"] = kind.__doc__ or kind.__name__  # Without one, a dataclass writes its signature.
+    # Only what a record is made with is compiled from source text: the rest is called too seldom for that to pay.
+    twin: type = dataclass(frozen=True, repr=False, eq=False)(type(kind)(kind.__name__, kind.__bases__, own))
+    declared: dict[str, Field[Any]] = twin.__dict__["__dataclass_fields__"]
+    for name, one in declared.items():
         if isinstance(kind.__dict__.get(name), Field):
             if one.default is not MISSING:
                 setattr(kind, name, one.default)
             else:
                 with suppress(AttributeError):
                     delattr(kind, name)
+    made = _uncompiled(fields(twin))
+    made |= {name: twin.__dict__[name] for name in (*_ABOUT, *_METHODS) if twin.__dict__.get(name) is not None}
     for name in (*_ABOUT, *reversed(_METHODS)):
-        if name in twin.__dict__:
-            setattr(kind, name, twin.__dict__[name])
+        setattr(kind, name, made[name])
+
+
+def _uncompiled(declared: Sequence[Field[Any]]) -> dict[str, Callable[..., Any]]:
+    """How records are compared, found in dictionaries and shown, as a dataclass does it."""
+    compared = _values([one.name for one in declared if one.compare])
+    hashed = _values([one.name for one in declared if (one.compare if one.hash is None else one.hash)])
+    shown = [one.name for one in declared if one.repr]
+
+    def equal(self: Any, other: Any) -> Any:
+        return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
+
+    @recursive_repr()
+    def told(self: Any) -> str:
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    return {"__eq__": equal, "__hash__": lambda self: hash(hashed(self)), "__repr__": told}
+
+
+def _values(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of some fields."""
+    return attrgetter(*names) if len(names) > 1 else lambda one: tuple(getattr(one, name) for name in names)
 
 
 def _refuse_set(self: object, name: str, value: object) -> NoReturn:

@@ -31,6 +31,16 @@ def format_ns(ns: int | None) -> str:
     return f"{_three_digits(ns / NS_PER_S)} s"
 
 
+def format_ns_range(low: int | None, high: int | None) -> str:
+    """Two durations as a range; the one that both are when rounded, and the high one where there is no low one.
+
+    >>> format_ns_range(1_000_000, 2_000_000), format_ns_range(55_800_000, 55_801_000)
+    ('1.00 ms to 2.00 ms', '55.8 ms')
+    """
+    first, last = format_ns(high if low is None else low), format_ns(high)
+    return last if first == last else f"{first} to {last}"
+
+
 def format_bytes(size: int | None) -> str:
     """Write a size in binary units.
 

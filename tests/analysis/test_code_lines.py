@@ -73,7 +73,6 @@ def test_a_function_as_a_whole_has_the_line_at_which_it_begins_and_an_instant_of
     main = next(s for s in range(len(trace.slices)) if trace.name_of(s) == "train.py(12): main")
     assert Locator(trace).where(main) == Where("train.py", 12, "main", defined=True)
     assert Locator(trace).where(main, 500 * US) == Where("train.py", 18, "main")
-    assert Locator(trace).where_at(0, 90 * US) == Where("train.py", 3, "load", defined=True)
 
 
 def test_an_operator_between_two_calls_has_no_line_unless_it_was_looked_at() -> None:

@@ -8,7 +8,8 @@ import pytest
 import stepscope
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.hlo.text import LONGEST, MOST, neighbourhood, text_of
-from stepscope.analysis.hlo.tree import program_trees
+from stepscope.analysis.hlo.tree import Node, program_trees
+from stepscope.document.programs import ProgramNode
 from stepscope.hlo.program import read_program
 from stepscope.report.op_tree import op_tree
 from stepscope.report.program_sections import op_tree as sections
@@ -109,3 +110,49 @@ def test_the_neighbourhood_reaches_two_edges_each_way_and_no_more_than_fit() -> 
 def test_long_texts_are_cut() -> None:
     made = read_program(program(A, op("k", "custom-call", "f32[8]", "a", more=((28, "x"), (43, "y" * 9_999)))))
     assert len(text_of(made, made.instructions[1])) == LONGEST + 1
+
+
+def layers(*scopes: str) -> tuple[list[Node], list[ProgramNode], list[str]]:
+    """The tree of ops of 100 µs that lie in these scopes; as a report holds it; its first column."""
+    ops = [op(f"add.{at}", "add", "bf16[4096,4096]", "a", "b", scope=scope) for at, scope in enumerate(scopes)]
+    trace = gpu(program(A, B, *ops), *((f"k{at}", f"add.{at}", 100) for at in range(len(ops))))
+    facts = analyse(trace)
+    (tree,) = program_trees(trace, facts.work)
+    assert sum(node.total.ns for node in tree.nodes if node.op) == tree.total.ns == 100_000 * len(ops)
+    (report,) = op_tree(facts)
+    return list(tree.nodes), report["nodes"], [row[0] for row in sections([report])[1].rows]
+
+
+def test_layers_that_a_model_repeats_are_one_row_with_how_many_there_are() -> None:
+    scopes = [f"jit(f)/jvp(layer_{layer})/{part}/add" for layer in range(12) for part in ("attention", "mlp")]
+    nodes, report, shown = layers(*scopes)
+    assert [(node.depth, node.name, node.times, node.total.count) for node in nodes] == [
+        (0, "jit(f)", 1, 24), (1, "jvp(layer_*)", 12, 24),
+        (2, "attention", 12, 12), (3, "add", 12, 12), (4, "add.*", 12, 12),
+        (2, "mlp", 12, 12), (3, "add", 12, 12), (4, "add.*", 12, 12),
+    ]  # fmt: skip
+    assert [node.get("times") for node in report] == [None, *[12] * 7]
+    assert shown[:3] == ["jit(f)", "· jvp(layer_*) × 12", "· · attention × 12"]
+    assert report[4]["op"] is not None
+    assert report[4]["op"]["hlo"].startswith("%add.")
+
+
+def test_what_stands_beside_each_other_in_one_layer_is_not_alike() -> None:
+    """Two products of an MLP do different work; that of the first block is like that of the second."""
+    numbers = [(block, 2 * block + at) for block in range(3) for at in range(2)]
+    nodes, _, _ = layers(*(f"f/block_{block}/Dense_{dense}/add" for block, dense in numbers), "f/x", "f/x")
+    assert [(node.name, node.times) for node in nodes if node.depth in (1, 2)] == [
+        ("block_*", 3), ("Dense_* (1 of 2)", 3), ("Dense_* (2 of 2)", 3),
+        ("x", 1), ("add.6", 1), ("add.7", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["tpu_v6e_4_chips", "mi300_jax_attention", "mi300_jax_conv"])
+def test_every_op_of_a_real_program_is_in_one_row(name: str) -> None:
+    facts = stepscope.open(real_trace(f"xplane/{name}.xplane.pb")).facts
+    for tree in program_trees(facts.trace, facts.work):
+        ops = [node for node in tree.nodes if node.op]
+        assert sum(node.total.ns for node in ops) == tree.total.ns
+        assert sum(node.total.count for node in ops) == tree.total.count
+        assert {node.times for node in tree.nodes} == {1}  # none of them has layers that are alike

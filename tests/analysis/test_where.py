@@ -247,20 +247,6 @@ def test_a_backward_op_with_frames_of_its_own_keeps_them():
     assert found == Where("autograd_function.py", 4, "backward", "AddmmBackward0", defined=True)
 
 
-def test_what_a_thread_was_doing_at_an_instant():
-    trace = trace_of(draw("""
-        main  |[P                 ]
-        main  |   [aten::cat ]
-        other |                      [aten::stack]
-        P = py train.py(12): main
-    """))  # fmt: skip
-    locator, main = Locator(trace), 0
-    assert locator.where_at(main, 50_000).op == "aten::cat"
-    assert locator.where_at(main, 10_000) == Where("train.py", 12, "main", defined=True)
-    assert locator.where_at(main, 900_000) == Where()
-    assert locator.where_at(1, 10_000) == Where()
-
-
 # --- frames ------------------------------------------------------------------------------------------------
 
 

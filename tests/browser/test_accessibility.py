@@ -96,6 +96,12 @@ def test_charts_as_tables_the_list_of_keys_and_the_capture_form(open_: Callable[
         page.keyboard.press("?")
         assert violations(page) == []
         page.keyboard.press("Escape")
+        page.keyboard.press("a")
+        page.get_by_label("Query", exact=True).fill("SELECT name FROM slices LIMIT 3")
+        page.keyboard.press("Enter")
+        page.locator("dialog tbody tr").first.wait_for()
+        assert violations(page) == []
+        page.keyboard.press("Escape")
         page.get_by_role("button", name="Capture").click()
         assert violations(page) == []
         server.shutdown()

@@ -15,7 +15,7 @@ import stepscope
 from stepscope.report import phrases
 from stepscope.web.sources import source_of
 from tests.kit.traces import real_trace
-from tests.web.reports import EXAMPLE
+from tests.web.reports import EXAMPLE, EXAMPLES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -46,6 +46,35 @@ def test_the_answer_is_above_the_fold(page: Page, reports: Reports, shot: Shot, 
         assert box["x"] + box["width"] <= size[0]
         assert box["y"] + box["height"] <= size[1], part
     shot(page)
+
+
+def test_what_saves_most_is_not_said_to_be_first_where_the_order_of_work_begins_with_another(
+    page: Page, reports: Reports
+) -> None:
+    name = "jax_eight_devices.xplane.pb.gz"
+    document = stepscope.open(EXAMPLES / name).document()
+    assert document["plan"][0] != document["findings"][0]["id"]
+    page.goto(f"{reports(name)}#/overview")
+    assert page.locator(".answer h2").inner_text().startswith("Saves most: ")
+    order = page.get_by_text("Work in this order")
+    assert "`" not in order.inner_text()
+    assert order.locator("code").count() > 0
+
+
+def test_a_phone_has_its_controls_in_one_row(page: Page, reports: Reports) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{reports('example')}#/overview")
+    controls = page.locator(".top button:visible, .top select:visible")
+    assert controls.count() == 3
+    assert len({round(box["y"]) for box in (one.bounding_box() for one in controls.all()) if box}) == 1
+    strip = page.locator(".strip").bounding_box()
+    assert strip
+    assert strip["height"] < 45
+    page.evaluate("location.hash = '#/trace'")
+    page.locator("nav a[aria-current]", has_text="Trace").wait_for()
+    box = page.locator("nav a[aria-current]").bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 390
 
 
 def test_prove_it_copies_the_command(page: Page, reports: Reports) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from stepscope import cli
 from stepscope.cli import pages
-from tests.browser.large_jobs import page_of
+from stepscope.web.assemble import ShownRun, html_file
+from tests.browser.large_jobs import document_of, page_of
 from tests.kit import example_ranks
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,7 @@ _DARK = """() => {
     ("world", "late", "labels"),
     [
         (8, 5, ["rank 5"]),
+        (32, 31, ["rank 31", "rank 31"]),
         (128, 97, ["rank 97", "ranks 96–99"]),
         (500, 137, ["rank 137", "ranks 128–143"]),
         (4096, 3001, ["rank 3001", "ranks 2944–3071"]),
@@ -59,7 +61,25 @@ def test_the_late_rank_is_seen_at_its_label(
     dark = page.evaluate(_DARK)
     assert [label for label, _ in dark] == labels
     assert min(height for _, height in dark) >= 15
+    if world > 8:  # above all others, whatever its number
+        assert page.locator(".heat-rows > *").first.inner_text() == f"rank {late}"
     shot(page)
+
+
+def test_the_critical_path_over_ranks_is_a_chart_and_a_table(page: Page, tmp_path: Path, shot: Shot) -> None:
+    page.goto(f"{page_of(tmp_path, 4, 2)}#/ranks")
+    part = page.get_by_role("region", name="What sets the step time: the critical path over all ranks")
+    part.wait_for()
+    text = part.inner_text()
+    assert "17.6 ms per step, the mean of 4 steps (19 ns longer than the mean of ranks)" in text
+    assert "computing (kernels) 61.6 % · waiting for input data 34.3 %" in text
+    assert part.locator(".bar-name").all_inner_texts() == ["rank 2", "rank 3"]
+    shot(page)
+    part.get_by_role("button", name="Table").focus()
+    page.keyboard.press("Enter")
+    rows = part.get_by_role("table").locator("tbody tr")
+    told = [[cell.inner_text() for cell in row.locator("td").all()[:5]] for row in rows.all()]
+    assert told == [["2", "17.5 ms", "98.9 %", "10.9 ms", "6.05 ms"], ["3", "187 µs", "1.1 %", "12.5 µs", "0 ns"]]
 
 
 def test_a_band_says_its_largest_and_opens_its_ranks(page: Page, tmp_path: Path) -> None:
@@ -74,10 +94,26 @@ def test_a_band_says_its_largest_and_opens_its_ranks(page: Page, tmp_path: Path)
     assert said.startswith("largest of ranks 128–143: rank 137, step ")
     page.keyboard.press("Enter")
     page.wait_for_selector(".heat-rows > :text-is('rank 128')")
-    assert page.locator(".heat-rows > *").all_inner_texts() == [f"rank {rank}" for rank in range(128, 144)]
-    assert [label for label, _ in page.evaluate(_DARK)] == ["rank 137"]
+    opened = [f"rank {rank}" for rank in range(128, 144)]
+    assert page.locator(".heat-rows > *").all_inner_texts() == ["rank 137", *opened]
+    assert [label for label, _ in page.evaluate(_DARK)] == ["rank 137", "rank 137"]
     page.get_by_role("button", name="All ranks").click()
     page.wait_for_selector(".heat-rows > :text-is('ranks 0–15')")
+
+
+def test_a_phone_shows_a_name_and_its_mean_beside_each_other(page: Page, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    document = document_of(16, 7)
+    for row in document["analyses"]["over_ranks"]["kernels"]:
+        row["name"] += " of a name that is as long as those of kernels are"
+    out = tmp_path / "phone.html"
+    out.write_text(html_file([ShownRun("16 ranks", document, None)]), encoding="utf-8")
+    page.goto(f"{out.as_uri()}#/kernels")
+    mean = page.get_by_role("table", name="Kernels").locator("tbody tr").first.locator("td").nth(1)
+    mean.wait_for()
+    box = mean.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 390
 
 
 def test_pages_of_a_thousand_ranks_merge_them_by_name(page: Page, tmp_path: Path, shot: Shot) -> None:

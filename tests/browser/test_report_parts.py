@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
-from stepscope.units import format_ns
+from stepscope.units import format_ns, format_share
 from stepscope.web.assemble import ShownRun, html_file
 from tests.kit.traces import real_trace
 from tests.support import real_profile
@@ -74,6 +74,10 @@ def test_of_several_devices_the_mean_is_the_verdicts(page: Page, reports: Report
     each = page.locator('section:has(h2:text-is("Where each device\'s time goes"))').inner_text()
     for entry in document["analyses"]["breakdown"]:
         assert format_ns(entry["step_ns"]) in each
+    tile = page.locator(".tiles > div:has(dt:text-is('step time'))").inner_text()
+    assert tile.split("\n")[1] == format_ns(sum(parts.values()))
+    waited = format_share(document["summary"]["launch_wait_share"])
+    assert f"together, the wait for launches, {waited}" in text
     shot(page)
 
 
@@ -281,3 +285,22 @@ def test_a_wide_table_keeps_its_names_in_sight_and_the_page_its_width(page: Page
     assert name is not None
     assert name["x"] == pytest.approx(left["x"] + 1, abs=1)
     assert name["width"] < 300
+
+
+def test_a_name_without_blanks_stays_in_its_tile(page: Page, reports: Reports) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_page(page, reports(JAX), "overview")
+    tiles = page.locator(".tiles > div:has(dd.rest)")
+    tiles.first.locator("dd.rest").evaluate("(one) => { one.textContent = 'unbroken_'.repeat(40); }")
+    inside = tiles.evaluate_all("(all) => all.map((one) => one.scrollWidth <= one.clientWidth)")
+    assert inside == [True] * len(inside) != []
+    assert page.evaluate("(main => main.scrollWidth - main.clientWidth)(document.querySelector('main'))") == 0
+
+
+def test_an_op_of_several_devices_is_one_row_which_opens(page: Page, reports: Reports) -> None:
+    open_page(page, reports(JAX), "ops")
+    rows = page.get_by_role("table", name="Ops by shape").locator("tbody tr")
+    ops = stepscope.open(EXAMPLES / JAX).document()["analyses"]["roofline"]["ops"]
+    assert rows.count() == len({(one["op"], one["dims"], one["kernel"]) for one in ops if one["dims"]}) < len(ops)
+    rows.first.get_by_role("button", name="× 8").click()
+    assert page.locator("tr.inner").count() == 8

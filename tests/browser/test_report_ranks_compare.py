@@ -198,6 +198,19 @@ def test_the_trace_of_a_job_shows_its_ranks_in_one_view(page: Page, job: str) ->
     }
 
 
+def test_a_page_of_a_job_asks_its_ranks(page: Page, job: str) -> None:
+    open_page(page, job, "kernels")
+    page.keyboard.press("a")
+    box = page.get_by_role("dialog", name="Ask the trace")
+    box.get_by_label("Query", exact=True).fill("kind:kernel group by rank")
+    page.keyboard.press("Enter")
+    box.locator("tbody tr").first.wait_for()
+    assert sorted(row.split()[0] for row in box.locator("tbody tr").all_inner_texts()) == ["0", "1", "2", "3"]
+    box.get_by_role("button", name="Show in the trace").click()
+    page.wait_for_url("**#/trace?*beside=*")
+    page.locator(".tv-answer tbody tr").nth(3).wait_for()
+
+
 def test_ranks_beyond_the_limit_are_named(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, page: Page
 ) -> None:
@@ -285,6 +298,24 @@ def test_the_difference_is_a_flame_graph_and_a_table(
     shot(page)
     panel.get_by_role("button", name="Table", exact=True).click()
     assert panel.locator("tbody tr").count() == min(len(comparison["work"]), 100)
+
+
+def test_the_python_of_both_runs_is_a_difference_flame_graph(
+    page: Page, compared: str, comparison: dict[str, Any], shot: Shot
+) -> None:
+    open_page(page, compared, "compare")
+    panel = section(page, "Difference by Python function")
+    calls = comparison["calls"]
+    call = max(calls, key=lambda one: one["before_ns"] - one["after_ns"])
+    path, at = [call["name"]], call["caller"]
+    while at >= 0:
+        path, at = [calls[at]["name"], *path], calls[at]["caller"]
+    said = f"{'/'.join(path)}: −{format_ns(call['before_ns'] - call['after_ns'])} per step"
+    assert panel.get_by_role("treeitem", name=said, exact=True).is_visible()
+    panel.scroll_into_view_if_needed()
+    shot(page)
+    panel.get_by_role("button", name="Table").click()
+    assert panel.locator("tbody tr").count() == min(len(calls), 100)
 
 
 def test_each_step_is_a_dot(page: Page, compared: str, comparison: dict[str, Any]) -> None:

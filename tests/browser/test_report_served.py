@@ -22,7 +22,8 @@ import pytest
 
 import stepscope
 from stepscope.cli.view import comparison_of, entries_of
-from stepscope.web.app import App, Entry, Opened
+from stepscope.web.app import App
+from stepscope.web.entries import Entry, Opened
 from stepscope.web.server import PageServer
 from tests.web.reports import EXAMPLE, EXAMPLES
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import pytest
 
-from tests.browser.trace_steps import command, opened, panel, pressed, settled, span
+import stepscope
+from tests.browser.trace_steps import command, heads, opened, panel, pressed, settled, span
+from tests.kit.drawing import draw
+from tests.kit.kineto_writer import write_kineto
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +91,30 @@ def test_a_change_of_the_view_is_undone(page: Page, reports: Reports, back: str,
     assert "#/trace" in page.url
 
 
+def test_scrolling_and_the_order_of_tracks_are_undone(page: Page, reports: Reports) -> None:
+    page.set_viewport_size({"width": 1440, "height": 420})
+    opened(page, reports("example"))
+    before = heads(page)
+    track = page.locator(".tv-heads-inner .tv-head").filter(has=page.locator("[title='Move down']")).first
+    track.hover()
+    track.get_by_role("button", name="Move down").click()
+    settled(page)
+    moved = heads(page)
+    assert sorted(moved) == sorted(before) != before != moved
+    page.wait_for_timeout(700)  # another gesture
+    top = page.locator(".tv-heads-inner").evaluate("(one) => one.firstElementChild.getBoundingClientRect().top")
+    pressed(page, "ArrowDown")
+    scrolled = page.locator(".tv-heads-inner").evaluate("(one) => one.firstElementChild.getBoundingClientRect().top")
+    assert scrolled < top
+    pressed(page, "Control+z")
+    assert page.locator(".tv-heads-inner").evaluate("(one) => one.firstElementChild.getBoundingClientRect().top") == top
+    assert heads(page) == moved
+    pressed(page, "Control+z")
+    assert heads(page) == before
+    pressed(page, "Control+Shift+Z")
+    assert heads(page) == moved
+
+
 def touch(page: Page, *moves: list[tuple[float, float]]) -> None:
     """Fingers that go down at the first places, move to the others, and lift."""
     session = page.context.new_cdp_session(page)
@@ -135,3 +163,57 @@ def test_what_is_in_sight_is_a_table(page: Page, reports: Reports) -> None:
     rows = page.get_by_role("table", name="Slices in the range").locator("tbody tr")
     assert rows.count() > 5
     assert span(page).split(" in sight")[0] in panel(page)
+
+
+STREAMS = """
+1 char = 10 us
+main    |[S                                        ]
+main    | abcdef
+gpu0/7  |      [a       ]
+gpu0/8  |       [b       ]
+gpu0/9  |        [c       ]
+gpu0/10 |         [d       ]
+gpu0/11 |          [e       ]
+gpu0/12 |           [f       ]
+S = step 5
+f = copy HtoD 4096 Pinned
+"""
+
+
+def test_streams_of_one_kind_are_one_row_that_opens_by_click_and_key(
+    page: Page, tmp_path: Path, shot: Callable[[Page], None]
+) -> None:
+    profile = tmp_path / "streams.json"
+    profile.write_bytes(write_kineto(draw(STREAMS)))
+    report = tmp_path / "streams.html"
+    report.write_text(stepscope.open(profile).html(), encoding="utf-8")
+    opened(page, report.as_uri(), "trace?start=0&end=430000")
+    single = [f"stream {number}" for number in (7, 8, 9, 10, 11)]
+    assert "▸ 5 streams" in heads(page)
+    assert not set(single) & set(heads(page))
+    assert "stream 12" in heads(page)
+    fold = page.get_by_role("button", name="5 streams of compute, device 0, folded into one row")
+    assert fold.get_attribute("aria-expanded") == "false"
+    shot(page)
+    row, stage = fold.bounding_box(), page.locator(".tv-stage").bounding_box()
+    assert row
+    assert stage
+    page.mouse.click(stage["x"] + stage["width"] * 195 / 430, row["y"] + row["height"] / 2)
+    settled(page)
+    assert page.locator(".tv-live").inner_text().startswith("e, kernel, 100000 ns, on stream 11")
+    assert "▸ 5 streams" in heads(page)
+    fold.click()
+    settled(page)
+    assert set(single) <= set(heads(page))
+    assert "▾ 5 streams" in heads(page)
+    pressed(page, "j")
+    assert not set(single) & set(heads(page))
+    pressed(page, "Control+z")
+    assert set(single) <= set(heads(page))
+    pressed(page, "Escape", "j")
+    assert "stream 8" not in heads(page)
+    pressed(page, "t")
+    page.keyboard.type("stream 8")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert "stream 8" in heads(page)

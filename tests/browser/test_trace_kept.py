@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
-from stepscope.web.app import App, Entry, Opened
+from stepscope.web.app import App
+from stepscope.web.entries import Entry, Opened
 from stepscope.web.server import PageServer
 from tests.browser.trace_steps import command, heads, opened, panel, pressed, settled, span, tab
 from tests.web.reports import EXAMPLE
@@ -119,6 +120,9 @@ def as_left(page: Page, browser: Browser, path: Path, before: tuple[str, list[st
     settled(other)
     assert (span(other), heads(other)) == before
     assert notes(other) == ["look here"]
+    tab(other, "Ask")
+    assert other.get_by_role("button", name="by step", exact=True).is_visible()
+    other.get_by_role("tab", name="Notes").click()
     again = saved(other, path.parent / "again")
     parts = [file.read_bytes().partition(b"</title>")[2] for file in (path, again)]
     assert parts[0] == parts[1]
@@ -129,6 +133,9 @@ def as_left(page: Page, browser: Browser, path: Path, before: tuple[str, list[st
 def arranged(page: Page) -> tuple[str, list[str]]:
     named(page, "look here")
     command(page, "hide tracks matching", "python")
+    tab(page, "Ask")
+    page.get_by_label("Name of the query").fill("by step")
+    page.keyboard.press("Enter")
     return span(page), heads(page)
 
 
@@ -141,7 +148,7 @@ def test_a_report_is_saved_with_its_view(trace: Page, browser: Browser, tmp_path
 def served() -> Iterator[str]:
     profile = stepscope.open(EXAMPLE)
     assert isinstance(profile, stepscope.Profile)
-    entries = [Entry("one.json", lambda: Opened(profile.run(), profile.arguments))] * 2
+    entries = [Entry("one.json", lambda: Opened(profile.run(), profile.arguments, query=profile.query))] * 2
     with PageServer(App(lambda: entries)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server.url

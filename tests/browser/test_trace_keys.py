@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.trace_steps import opened, panel, settled, tab
+from tests.browser.trace_steps import opened, panel, settled, span, tab
 from tests.web.reports import EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -44,6 +44,25 @@ def test_the_trace_has_the_keys_when_one_comes_to_it(shared_page: Page, reports:
     page.wait_for_selector(".tv-stage:focus")
     press(page, "/", "Escape", "x")
     assert "step" in live(page)
+
+
+def test_backspace_leads_to_the_view_before_and_with_shift_to_the_one_after(
+    shared_page: Page, reports: Reports
+) -> None:
+    page = shared_page
+    opened(page, reports(SMALL))
+    press(page, "i", "f", "f")
+    gap = span(page)
+    press(page, "0")
+    whole = span(page)
+    assert gap != whole
+    for back, forward in (("Backspace", "Shift+Backspace"), ("Control+z", "Control+y"), ("h", "Shift+H")):
+        press(page, back)
+        assert span(page) == gap
+        press(page, forward)
+        assert span(page) == whole
+    press(page, "Control+x", "Control+s")
+    assert span(page) == whole, "keys with Control are the browser's, but for those that the list names"
 
 
 def test_a_box_keeps_its_keys_and_closes(shared_page: Page, reports: Reports) -> None:

@@ -142,3 +142,14 @@ def test_the_panel_is_a_line_until_something_is_selected(page: Page, reports: Re
     assert page.locator(".tv-panel").evaluate(height) == 250
     pressed(page, "Escape")
     assert page.locator(".tv-panel").evaluate(height) < 70
+
+
+def test_the_toolbar_is_one_row_on_a_small_laptop(page: Page, reports: Reports) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    opened(page, reports("example"))
+    settled(page)
+    parts = page.locator(".tv-bar > :visible").evaluate_all(
+        "(all) => all.filter((one) => one.offsetHeight).map((one) => one.offsetTop + one.offsetHeight / 2)"
+    )
+    assert len(parts) > 8
+    assert max(parts) - min(parts) < 10

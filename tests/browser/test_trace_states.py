@@ -28,7 +28,8 @@ def test_a_trace_too_large_is_shown_in_part(
     opened(page, report.as_uri())
     banner = page.locator(".tv-banner").inner_text()
     assert "Partial: of the" in banner
-    assert "stepscope slice PROFILE part.json --steps A:B" in banner
+    assert "`" not in banner
+    assert page.locator(".tv-banner code").first.inner_text() == "stepscope slice PROFILE part.json --steps A:B"
     whole = span(page)
     pressed(page, "x")
     assert span(page) != whole

@@ -11,8 +11,11 @@ import pytest
 import stepscope
 from stepscope import cli, pipeline
 from stepscope.units import format_ns
-from tests.browser.trace_steps import opened, settled, tab
+from tests.browser.trace_steps import opened, pressed, settled, tab
+from tests.cluster.jobs import MS, data_parallel
+from tests.cluster.jobs import clocks as clocks_of
 from tests.kit import example_ranks
+from tests.kit.cluster import simulate
 from tests.web.reports import EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -110,6 +113,47 @@ def test_runs_are_aligned_by_a_chosen_step(page: Page, compared: str) -> None:
     assert len(begins) == 1, rows
 
 
+def hits(page: Page, query: str) -> list[list[str]]:
+    """The cells of what a search lists."""
+    page.get_by_label("Search slices").fill(query)
+    page.get_by_label("Search slices").press("Enter")
+    settled(page)
+    rows = page.locator(".tv-panel-body table:has(caption:text-is('Hits')) tbody tr, table[aria-label='Hits'] tbody tr")
+    rows.first.wait_for()
+    found: list[list[str]] = rows.evaluate_all("rows => rows.map((row) => [...row.cells].map((c) => c.textContent))")
+    return found
+
+
+def test_runs_are_aligned_by_a_chosen_op(page: Page, compared: str, shot: Shot) -> None:
+    opened(page, compared, "trace?beside=1")
+    every = hits(page, "kind:kernel track:stream step:4 run:before")
+    name = every[-1][0]
+    query = f'kind:kernel name="{name}" track:stream step:4'
+    pressed(page, "N")  # The last one.
+    tab(page, "Details")
+    assert page.get_by_role("button", name="Align the runs here").is_visible()
+    nth = len([row for row in every if row[0] == name]) - 1
+
+    def begins() -> tuple[str, str]:
+        rows = hits(page, query)
+        of = [[row[3] for row in rows if row[4].startswith(f"{side} ")] for side in ("before", "after")]
+        return of[0][nth], of[1][nth]
+
+    apart = begins()
+    assert apart[0] != apart[1]
+    pressed(page, "b")
+    page.wait_for_selector("text=runs are aligned by the chosen op")
+    page.wait_for_selector(".tv-root[data-ready-ms]")
+    assert begins() == (apart[0], apart[0])
+    by = page.get_by_label("aligned by")
+    assert by.evaluate("(one) => one.selectedOptions[0].text") == f"{name} ({nth + 1} of step 4)"
+    shot(page)
+    page.reload()
+    page.wait_for_selector("text=runs are aligned by the chosen op")
+    by.select_option(index=1)
+    page.wait_for_selector("text=first steps begin together")
+
+
 def test_a_finding_is_shown_beside_the_other_run(page: Page, compared: str) -> None:
     opened(page, compared, "trace?beside=1")
     page.goto(f"{compared}#/overview")
@@ -163,6 +207,41 @@ def test_ranks_stand_on_one_clock(page: Page, job: str, clocks: dict[int, dict[s
     assert [line[: len(devices[0])] for line in re.findall(r"rank \d · .*", text)][:4] == devices
     page.wait_for_url(re.compile(r"beside=\d\.\d\.\d"))
     shot(page)
+
+
+@pytest.fixture(scope="module")
+def ten_ranks(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A job of ten ranks, of which the last is slow."""
+    folder = tmp_path_factory.mktemp("ten")
+    program = data_parallel(lambda rank, step: {"input": 5 * MS} if rank == 9 else {}, world=10)
+    simulate(10, program, steps=4, clocks=clocks_of(3, 10)).write(folder / "ranks")
+    out = folder / "job.html"
+    assert cli.main(["diagnose", str(folder / "ranks"), "--format", "html", "-o", str(out)]) == 0
+    return out.as_uri()
+
+
+def test_more_than_four_ranks_stand_in_one_view_the_late_one_among_them(page: Page, ten_ranks: str, shot: Shot) -> None:
+    page.goto(f"{ten_ranks}#/trace")
+    together = page.get_by_role("button", name="in one view")
+    texts = together.all_inner_texts()
+    ranks = [[int(rank) for rank in re.findall(r"\d+", text)] for text in texts]
+    assert [len(one) for one in ranks] == [4, 8]
+    assert all(9 in one for one in ranks)
+    together.nth(1).click()
+    page.wait_for_selector(".tv-stage[data-frames]")
+    first, *others = ranks[1]
+    text = heads(page)
+    assert f"rank {first} · device 0\nclock of the view" in text
+    assert all(re.search(rf"rank {rank} · device 0\n± \d", text) for rank in others)
+    note = page.locator(".trace-beside p").inner_text()
+    assert re.fullmatch(rf"on the clock of rank {first}, ± \S+ \S+ at most", note)
+    shot(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    # A phone has no room for both: which rank it is stays.
+    assert page.locator(".tv-clock").first.is_hidden()
+    names = page.locator(".tv-heads-inner .tv-group button")
+    assert (names.first.get_attribute("title") or "").endswith("clock of the view")
+    assert (names.nth(1).bounding_box() or {"width": 0})["width"] > 80
 
 
 def test_a_collective_leads_to_the_other_ranks(page: Page, job: str, shot: Shot) -> None:

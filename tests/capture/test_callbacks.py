@@ -140,8 +140,8 @@ def test_every_method_of_keras_is_known():
 
 def test_the_hook_follows_the_recording(monkeypatch: pytest.MonkeyPatch, opened: list[str]):
     """Two batches before the window, two in it, two after."""
-    from stepscope.capture.hooks import into_keras
     from stepscope.capture.phases import RecordingPhase
+    from stepscope.capture.tensorflow_hooks import into_keras
 
     class List:
         def __init__(self, *callbacks: Callback) -> None:

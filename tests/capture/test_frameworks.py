@@ -31,6 +31,10 @@ def script(out: Path, framework: str, name: str) -> Ran:
         ("jax", "jax_loop.py", "repeated calls"),
         ("tensorflow", "keras_fit.py", "Keras batches"),
         ("torch_xla", "torch_xla_loop.py", "optimizer steps"),
+        ("jax", "jax_eager.py", "repeated calls"),
+        ("jax", "jax_compiled_anew.py", "repeated calls"),
+        ("tensorflow", "tf_eager.py", "repeated calls"),
+        ("tensorflow", "keras_called.py", "repeated calls"),
     ],
 )
 def test_steps_are_found_and_recorded(tmp_path: Path, framework: str, name: str, source: str) -> None:
@@ -42,9 +46,23 @@ def test_steps_are_found_and_recorded(tmp_path: Path, framework: str, name: str,
     names = stepscope.open(ran.profile()).trace.table("slices")["name"].cast(str)
     assert names.str.contains(r"\.py\(\d+\)").any() == manifest["switches"]["stacks"]["on"]
     (file,) = manifest["files"]
-    if framework == "jax":  # Its window lasts longest.
+    if name == "jax_loop.py":  # Its window lasts longest.
         assert {Path(place).name for place, _, _ in file["looks"]["places"]} == {name}
         assert len(stepscope.open(ran.profile()).trace.looks)
+
+
+def test_a_jax_job_that_compiles_nothing_is_told_to(tmp_path: Path) -> None:
+    ran = script(tmp_path, "jax", "jax_eager.py")
+    assert ran.stdout.split() == [b"end", b"True"], "gradients of compiled functions are not what they are"
+    profile = stepscope.open(ran.profile())
+    (first, *_) = profile.diagnosis.findings
+    assert first.rule == "running_eagerly"
+    assert first.where[0].file == "jax_eager.py"
+    assert first.best_step_ns is not None
+    assert first.predicted_step_ns is not None
+    assert first.best_step_ns < 0.5 * first.predicted_step_ns, "what one program computes of many small ones goes, too"
+    places = [place for finding in profile.diagnosis.findings for place in finding.where]
+    assert not {place.file for place in places} & {"util.py", "jax_hooks.py"}  # JAX's own and ours.
 
 
 def test_what_pytorch_xla_counts_is_kept_with_the_profile(tmp_path: Path) -> None:

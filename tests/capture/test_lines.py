@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -159,15 +160,39 @@ def test_only_a_recording_with_stacks_looks(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(module.ThreadLines, "start", lambda self, ident: asked.append(ident))
     backend = JaxBackend(Options(out=str(tmp_path), stacks=stacks))
     monkeypatch.setattr(backend, "start", lambda folder: None)
+    monkeypatch.setattr(backend, "collection_range", lambda: None)
     backend.begin(None)
     assert asked == [threading.get_ident()] * stacks
-    assert backend.facts() == {}
+    assert "looks" not in backend.facts()
 
 
-def test_a_timer_of_ours_looks_at_the_main_thread() -> None:
+def test_a_thread_of_ours_looks_at_the_main_thread() -> None:
     found: list[int] = []
-    timer = threading.Timer(0, lambda: found.append(working_thread()))
-    timer.start()
-    timer.join()
+    thread = threading.Thread(target=lambda: found.append(working_thread()), name="stepscope-stretches")
+    thread.start()
+    thread.join()
     assert found == [threading.main_thread().ident]
     assert working_thread() == threading.get_ident()
+
+
+def test_of_each_function_met_the_lines_of_its_calls_are_kept() -> None:
+    code = waits.__code__
+    kept = {tuple(told[:3]): told[3] for told in watched(waits).facts()["looks"]["calls"]}
+    assert kept[code.co_filename, code.co_firstlineno, "waits"] == {"wait": code.co_firstlineno + 1}
+
+
+def test_files_of_packages_are_named_and_none_that_is_the_jobs_though_it_be_gone_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = types.ModuleType("gone")
+    script.__file__ = str(tmp_path / "pathlib.py")
+    monkeypatch.setitem(sys.modules, "gone", script)
+    backend = JaxBackend(Options(out=str(tmp_path), stacks=False))
+    monkeypatch.setattr(backend, "start", lambda folder: None)
+    monkeypatch.setattr(backend, "collection_range", lambda: None)
+    backend.begin(None)
+    monkeypatch.delitem(sys.modules, "gone")
+    told = backend.facts()["package_files"].split("/")
+    assert "threading.py" in told
+    assert "pathlib.py" not in told
+    assert Path(__file__).name not in told

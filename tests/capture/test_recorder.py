@@ -13,6 +13,7 @@ from stepscope.capture.backend import Declined, placed
 from stepscope.capture.options import fewest_steps
 from stepscope.capture.phases import RecordingPhase
 from stepscope.capture.steps import CALL
+from stepscope.capture.stretches import record_for
 from tests.capture.pretended import MS, Job, Pretended
 
 
@@ -99,7 +100,7 @@ def test_calls_of_models_are_steps_unless_optimizers_step_yet(
 
 def test_a_stretch_of_time_gives_way_to_steps(job: Callable[..., Job]) -> None:
     ran = job()
-    assert ran.recorder.record_for("pretended", 2.0)
+    assert record_for(ran.recorder, "pretended", 2.0)
     assert ran.recorder.phase is RecordingPhase.LISTENING
     ran.steps(40)
     manifest = ran.end()
@@ -109,9 +110,9 @@ def test_a_stretch_of_time_gives_way_to_steps(job: Callable[..., Job]) -> None:
 def test_a_stretch_in_which_nothing_ran_is_none(job: Callable[..., Job]) -> None:
     failing: dict[str, Exception] = {"export": Declined("nothing ran")}
     ran = job(failing)
-    assert not ran.recorder.record_for("pretended", 2.0)
+    assert not record_for(ran.recorder, "pretended", 2.0)
     failing.clear()
-    assert ran.recorder.record_for("pretended", 2.0)
+    assert record_for(ran.recorder, "pretended", 2.0)
     manifest = ran.end()
     assert (manifest["ended"], len(manifest["files"])) == ("no steps were found; 2 s were recorded", 1)
 
@@ -275,7 +276,7 @@ def test_the_jobs_own_numbers_name_the_steps(job: Callable[..., Job]) -> None:
 
 def test_a_job_without_steps_is_recorded_for_a_stretch_of_time(job: Callable[..., Job]) -> None:
     ran = job()
-    ran.recorder.record_for("pretended", 2.0)
+    record_for(ran.recorder, "pretended", 2.0)
     manifest = ran.end()
     assert [call[0] for call in ran.calls] == ["begin", "stop", "export"]
     assert ran.calls[0] == ("begin", None)
@@ -285,7 +286,7 @@ def test_a_job_without_steps_is_recorded_for_a_stretch_of_time(job: Callable[...
 def test_a_job_with_steps_is_not_recorded_for_a_stretch_of_time(job: Callable[..., Job]) -> None:
     ran = job()
     ran.steps(2)
-    ran.recorder.record_for("pretended", 2.0)
+    record_for(ran.recorder, "pretended", 2.0)
     assert ran.calls == []
 
 

@@ -43,6 +43,7 @@ JOBS = {
     "jax_pair": Job("jax", "jax_pair.py"),
     "jax_callbacks": Job("jax", "jax_callbacks.py", ("0",)),
     "jax_callbacks_frames": Job("jax", "jax_callbacks.py", ("1",)),
+    "jax_layers": Job("jax", "jax_layers.py"),
     "jax_new_shapes": Job("jax", "jax_recompiles.py", ("shapes",)),
     "jax_new_functions": Job("jax", "jax_recompiles.py", ("functions",)),
     "tf_loop": Job("tensorflow", "tf_loop.py"),

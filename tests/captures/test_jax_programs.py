@@ -68,3 +68,14 @@ def test_programs_of_one_name_and_shape_are_not_said_to_have_changed(captures: C
     (found,) = (finding for finding in profile.findings if finding.rule == "recompilation")
     assert "inputs changed" not in found.why
     assert "jax.jit" in found.fix
+
+
+def test_layers_that_a_program_repeats_are_one_row_of_its_scopes(captures: Captures) -> None:
+    capture = captures["jax_layers"]
+    (program,) = opened(capture.file("*.xplane.pb")).document()["analyses"]["op_tree"]
+    scopes = {node["name"]: node.get("times") for node in program["nodes"] if node["op"] is None}
+    layers = capture.truth["layers"]
+    for name in ("jvp(layer_*)", "transpose(jvp(layer_*))", "dense_1", "dense_2"):
+        assert scopes[name] == layers
+    assert not [name for name in scopes if "layer_0" in name]
+    assert sum(node["total_ns"] for node in program["nodes"] if node["op"]) == program["total_ns"]

@@ -105,11 +105,25 @@ def test_a_loop_over_much_is_not_begun_in_python(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(compiled, "LOOPS", compiled.Plain(1.0, 1.0))
     loop = compiled.kernel(lambda numbers: len(numbers))
     asked: list[int] = []
-    monkeypatch.setattr(compiled, "_kept", lambda function: asked.append(1) or function)
+    monkeypatch.setattr(compiled, "_kept", lambda function, _: asked.append(1) or function)
     assert loop(np.zeros(10)) == 10
     assert asked == []
     assert loop(np.zeros(1 << 20)) == 1 << 20  # Longer than the second that Python is given.
     assert asked == [1]
+    pair = compiled.kernel(lambda both: len(both[0]))
+    assert pair((np.zeros(1 << 20), np.zeros(1))) == 1 << 20
+    assert asked == [1, 1]
+
+
+def test_one_more_loop_is_loaded_sooner_than_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "LOOPS", compiled.Plain(1.0, 1.0))
+    loop = compiled.CompiledLoop(len)
+    monkeypatch.setattr(loop, "is_kept", lambda: True)
+    compiled.compiler.cache_clear()
+    assert loop._pays_in_python((np.zeros(100_000),))
+    compiled.compiler()
+    assert not loop._pays_in_python((np.zeros(100_000),))
+    assert loop._pays_in_python((np.zeros(1_000),))
 
 
 def test_threads_that_ask_for_machine_code_at_once_all_keep_it_in_its_folder(
@@ -130,7 +144,7 @@ def test_threads_that_ask_for_machine_code_at_once_all_keep_it_in_its_folder(
 
     monkeypatch.setattr(compiled, "_machine", decorated)
     before = numba.config.CACHE_DIR
-    threads = [Thread(target=compiled._kept, args=(len_of,)) for _ in range(8)]
+    threads = [Thread(target=compiled._kept, args=(len_of, {})) for _ in range(8)]
     for thread in threads:
         thread.start()
         time.sleep(0.003)

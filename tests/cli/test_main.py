@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -263,3 +264,15 @@ def test_every_command_has_a_file_of_its_own():
     for command in cli.COMMANDS:
         name = command.name.replace("-", "_")
         assert (folder / (f"{name}_.py" if iskeyword(name) else f"{name}.py")).exists()
+
+
+def test_only_a_process_of_its_own_looks_for_garbage_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = gc.get_threshold()
+    try:
+        assert cli.main(["--version"]) == 0
+        assert gc.get_threshold() == kept
+        monkeypatch.setattr(sys, "argv", ["stepscope", "--version"])
+        assert cli.main() == 0
+        assert gc.get_threshold()[0] > 20 * kept[0]
+    finally:
+        gc.set_threshold(*kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,9 @@ def test_the_ending_of_a_file_says_how_rows_are_written(profile, tmp_path):
 def test_a_time_outside_of_the_profile_is_refused(profile, capsys):
     assert cli.main(["query", profile, "--time", "9s:10s"]) == 2
     assert "it lasts from 0 ns to" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_file_that_cannot_be_written_is_named(profile, capsys):
+    assert cli.main(["query", profile, "--tables", "-o", "/dev/full"]) == 1
+    assert capsys.readouterr().err == "stepscope: /dev/full: No space left on device\n"

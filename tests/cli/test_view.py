@@ -7,7 +7,7 @@ import pytest
 from stepscope import pipeline
 from stepscope.cli.view import comparison_of, entries_of
 from stepscope.errors import InputError
-from stepscope.web.app import Entry, Opened
+from stepscope.web.entries import Entry, Opened
 from tests.kit import example_ranks
 from tests.web.reports import EXAMPLE, EXAMPLES
 

@@ -119,7 +119,7 @@ def reads_the_second_time(source: Source) -> Partial | Failed:
 def test_a_killed_worker_costs_a_retry_and_is_named(
     address: str, copies: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 1)
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", (1, 1))
     ranks = ranks_of(find(str(copies)).sources)
     assert ranks is not None
     job = read_job(ranks, "", reads_the_second_time, scheduler=address)
@@ -184,7 +184,7 @@ class FakeClient:
 
 def test_what_a_lost_worker_took_with_it_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "_client", lambda *_: FakeClient())
-    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 5)
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", (5, 5))
     found = read(tmp_path, dies, "local")
     assert isinstance(found[1], Failed)
     assert [str(found[rank]) for rank in (0, 2, 3, 4)] == [f"rank{rank}.json" for rank in (0, 2, 3, 4)]
@@ -203,7 +203,7 @@ class LosesWorkers(FakeClient):
 
 def test_ranks_that_were_read_again_are_named(copies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "_client", lambda *_: LosesWorkers())
-    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 1)
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", (1, 1))
     job = stepscope.open(copies, scheduler="local")
     assert isinstance(job, Job)
     told = next(notice for notice in job.notices if notice.code == "rank_read_again")
@@ -212,11 +212,22 @@ def test_ranks_that_were_read_again_are_named(copies: Path, monkeypatch: pytest.
 
 
 def test_large_profiles_are_tasks_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 5)
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", (5, 5))
     made = tasks(tmp_path, 5)
     (tmp_path / "rank2.json").write_bytes(b"0123456789")
     made[2] = Task(2, Source(tmp_path / "rank2.json"))
-    assert [[task.rank for task in batch] for batch in dask._batches(made)] == [[0, 1], [2], [3, 4]]
+    assert [[task.rank for task in batch] for batch in dask._batches(made, 2)] == [[0, 1], [2], [3, 4]]
+
+
+def test_tasks_grow_with_the_job_as_long_as_every_thread_has_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", (4, 8))
+    made = tasks(tmp_path, 64)  # of 2 bytes each
+    sizes = {threads: {2 * len(batch) for batch in dask._batches(made, threads)} for threads in (0, 1, 4, 1000)}
+    assert sizes == {0: {4}, 1: {8}, 4: {4}, 1000: {4}}
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", (4, 1000))
+    assert {2 * len(batch) for batch in dask._batches(made, 2)} == {2 * 64 // (2 * dask.DASK_TASKS)}
 
 
 def test_a_scheduler_that_goes_away_is_named(tmp_path: Path) -> None:

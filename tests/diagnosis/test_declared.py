@@ -42,6 +42,7 @@ def test_what_a_rule_declares_is_whole_and_names_what_there_is(rule) -> None:
     assert rule.scope in SCOPES
     assert rule.pages
     assert set(rule.cures_part_of) <= set(DECLARED)
+    assert set(rule.comes_before) <= set(DECLARED)
     assert (rule.scope == "job") == (rule.id in {file.RULE.id for file in JOB_RULES})
     for limit in rule.limits:
         assert getattr(FILES[rule.id], limit.name) == limit.value

@@ -511,7 +511,7 @@ def test_a_file_whose_names_were_cut_off_has_no_verdict(plain: Facts):
     events = plain.trace.completeness.events
     loss = Loss("names_lost", events // 2, "events whose name lay behind the cut", damaged=True)
     cut = dataclasses.replace(plain.trace, completeness=dataclasses.replace(plain.trace.completeness, losses=(loss,)))
-    found = diagnose(dataclasses.replace(plain, trace=cut))
+    found = diagnose(analyse(cut))
     assert found.bottleneck == "unknown"
     assert "not determined" in found.verdict
 

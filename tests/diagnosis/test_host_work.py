@@ -270,6 +270,7 @@ def test_compiling_in_slow_and_in_usual_steps_is_told_of_both():
     slow, usual = found.findings
     assert (slow.rule, usual.rule) == ("slow_steps", "recompilation")
     assert "2 of 6 take " in slow.title
+    assert not slow.provable  # What is tried of slow steps is garbage collected later.
     assert usual.cost_ns_per_step == pytest.approx(3_000_000 / 4, rel=0.01)
     (once,) = compiling(0, 3_000, 0, 0, 0, 0, 0, 0).findings
     assert (once.rule, once.confidence) == ("recompilation", "low")

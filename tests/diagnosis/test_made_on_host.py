@@ -137,3 +137,39 @@ def test_steps_that_the_jobs_own_profiler_marks_again_are_the_same_steps():
 def test_a_function_is_not_told_again_as_a_whole():
     places = [(place.file, place.function) for place in told(on_host(MAKES)).where]
     assert len(places) == len(set(places))
+
+
+OPS = (("train.py(9): get_batch", 3_000), ("aten::index", 2_000))
+
+
+def test_what_ops_make_saves_at_least_what_workers_do_and_at_most_all_of_it():
+    found = told(on_host(OPS))
+    workers, cheaper = found.options
+    assert f"num_workers={workers.workers})" in found.fix
+    assert found.fix.startswith("A batch takes 3.0")
+    assert found.predicted_step_ns == workers.predicted_step_ns > cheaper.predicted_step_ns
+    assert found.best_step_ns is not None
+    assert found.best_step_ns <= cheaper.predicted_step_ns
+    assert found.saving_ns_per_step is not None
+    assert 0 < found.saving_ns_per_step < input_of(on_host(OPS))
+
+
+def test_what_python_makes_saves_all_of_it_and_what_workers_leave_is_told():
+    found = told(on_host(MAKES))
+    cheaper, workers = found.options
+    assert found.saving_ns_per_step == pytest.approx(3_000 * US, rel=0.05)
+    assert found.predicted_step_ns == cheaper.predicted_step_ns < workers.predicted_step_ns
+    assert found.fix.startswith("A batch takes 3.0")
+
+
+def shorter(events: list[Event]) -> list[Event]:
+    return [replace(each, start_ns=each.start_ns // 16, dur_ns=each.dur_ns and each.dur_ns // 16) for each in events]
+
+
+def test_where_workers_gain_nothing_cheaper_code_is_the_only_cure():
+    python, ops = (told(shorter(on_host(batch))) for batch in (MAKES, OPS))
+    assert [option.workers for option in (*python.options, *ops.options)] == [None, None]
+    assert python.saving_ns_per_step == pytest.approx(3_000 * US / 16, rel=0.1)
+    assert ops.saving_ns_per_step == 0
+    assert ops.predicted_step_ns is not None
+    assert ops.best_step_ns == pytest.approx(ops.predicted_step_ns - 3_000 * US / 16, rel=0.1)

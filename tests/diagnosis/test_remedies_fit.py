@@ -169,6 +169,7 @@ ANYWHERE = [
 VOUCHED = {
     "data_parallel.py": r"(?i)torch|gradient|Data",
     "loss_scaling.py": r"(?i)loss|gradient",
+    "anomaly_detection.py": r"(?i)loss|gradient|autograd|backward|Trainer",
     "launch_bound.py": r"Optimizer",
     "graph_breaks.py": r"(?i)optimizer|autograd|torch\.compile",
     "gradients.py": r"(?i)gradient|backward",

@@ -15,8 +15,9 @@ from urllib.parse import unquote_to_bytes
 from stepscope import pipeline
 from stepscope.errors import InputError, StepscopeError
 from stepscope.remote.addresses import parsed
-from stepscope.web.app import App, Entry, Guard, Opened
+from stepscope.web.app import App, Guard
 from stepscope.web.captures import Captures
+from stepscope.web.entries import Entry, Opened
 from stepscope.web.server import PageServer, _Handler
 from tests.fuzz.mutations import NUMBERS, anyhow, tokens, tree
 from tests.fuzz.seeds import kineto

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ALL = 41_900
-PAGE = 1_300
+ALL = 28_500
+PAGE = 1_200
 LARGER = {
-    "cli.md": 2_900,
-    "formats.md": 2_800,
-    "limits.md": 2_700,
-    "report-schema.md": 4_350,
-    "rules.md": 2_000,
-    "tables.md": 2_000,
-    "truth.md": 1_600,
+    "cli.md": 2_320,
+    "formats.md": 1_930,
+    "report-schema.md": 1_760,
+    "rules.md": 1_280,
+    "truth.md": 1_380,
 }
 """References that are looked things up in, one line for each; a page that no longer needs its place here fails too."""
 

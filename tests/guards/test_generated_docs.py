@@ -7,7 +7,6 @@ import json
 import re
 import runpy
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +62,12 @@ def firsts(text: str) -> list[str]:
     return [line.split("|")[1].strip(" `") for line in text.splitlines() if line.startswith("| `")]
 
 
-def test_the_tables_page_has_every_column(pages: dict[str, str]) -> None:
+def test_the_tables_page_has_every_column_or_at_least_the_table(pages: dict[str, str]) -> None:
     parts = sections(pages["tables.md"])
-    for name, table in TABLES.items():
-        assert firsts(parts[name]) == list(table.__dataclass_fields__)
+    few = firsts(parts.pop("Of few profiles"))
+    assert sorted([*parts, *few]) == sorted(TABLES)
+    for name, part in parts.items():
+        assert firsts(part) == list(TABLES[name].__dataclass_fields__)
 
 
 def test_the_categories_page_defines_every_category_once(pages: dict[str, str]) -> None:
@@ -81,18 +82,21 @@ def test_the_categories_page_defines_every_category_once(pages: dict[str, str]) 
 
 
 def test_the_rules_page_has_every_rule_in_a_line_that_leads_to_its_file(pages: dict[str, str]) -> None:
-    listed = re.findall(r"^\| \[(\w+)\]\((.+?)\) \| .+\. \| .+ \|$", pages["rules.md"], re.MULTILINE)
+    listed = re.findall(r"^\| \[(\w+)\]\((.+?)\) \| .+\. \|$", pages["rules.md"], re.MULTILINE)
     assert sorted(rule for rule, _ in listed) == sorted(DECLARED)
     assert all((DOCS / file).is_file() for _, file in listed)
 
 
-def test_every_limit_has_its_line(pages: dict[str, str]) -> None:
-    from generator.rules import LIMITS
+def test_every_limit_of_more_than_a_rule_has_its_line(pages: dict[str, str]) -> None:
+    from generator.rules import BOUNDS, LIMITS, told_rooms
 
     own = [limit.name for rule in DECLARED.values() for limit in rule.limits]
-    shared = [name for room in LIMITS for name, kind in room.__annotations__.items() if kind == "Final"]
+    shared, told = (
+        [name for room in rooms for name, kind in room.__annotations__.items() if kind == "Final"]
+        for rooms in (LIMITS, told_rooms())
+    )
     assert len(set(shared + own)) == len(shared + own), "one name of two thresholds"
-    assert sorted(firsts(pages["limits.md"])) == sorted(shared + own)
+    assert sorted(firsts(pages["limits.md"])) == sorted(name for name in told if not BOUNDS.search(name))
     assert "|  |" not in pages["limits.md"]
 
 
@@ -105,20 +109,19 @@ def test_the_command_line_page_has_every_option(pages: dict[str, str]) -> None:
                 assert f"`{name}" in part, f"{command.name} {name}"
 
 
-def test_the_schema_page_has_every_key(pages: dict[str, str]) -> None:
-    shown = set(re.findall(r"`(\w+)`", pages["report-schema.md"]))
-    assert sorted(set(keys(load())) - shown) == []
+def test_the_schema_page_has_every_key_of_what_it_tells(pages: dict[str, str]) -> None:
+    schema, parts = load(), sections(pages["report-schema.md"])
+    told = {"The document": schema} | {name: of for name, of in schema["$defs"].items() if name in parts}
+    assert list(parts) == list(told)
+    for name, of in told.items():
+        assert re.findall(r"^\| \[?`(\w+)`", parts[name], re.MULTILINE) == list(of["properties"]), name
+    assert {"summary", "finding", "step", "accounting_row", "profile", "analyses"} <= set(parts)
 
 
-def keys(schema: Any) -> Iterator[str]:
-    """Every key an object of the schema has, at any depth."""
-    if isinstance(schema, dict):
-        yield from schema.get("properties", {})
-        for value in schema.values():
-            yield from keys(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from keys(value)
+def test_the_schema_says_what_every_key_means() -> None:
+    objects = [of for of in load()["$defs"].values() if "properties" in of]
+    assert len(objects) > 90
+    assert all(told["description"].endswith(".") for of in objects for told in of["properties"].values())
 
 
 def diagnose(

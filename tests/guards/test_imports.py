@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Container
+from graphlib import TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -70,6 +73,33 @@ def imported(source: str) -> list[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return found
+
+
+def test_no_two_modules_need_each_other(modules: list[Path], root: Path) -> None:
+    """Within a room too, for types alone too, and where something is imported on use."""
+    paths = {name_of(path, root): path for path in modules}
+    needs = {name: taken(name, path, paths.keys()) - {name} for name, path in paths.items()}
+    assert sum(map(len, needs.values())) > len(needs)
+    TopologicalSorter(needs).prepare()  # Raises CycleError with the circle.
+
+
+def name_of(path: Path, root: Path) -> str:
+    parts = path.relative_to(root / "src").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def taken(name: str, path: Path, modules: Container[str]) -> set[str]:
+    """The modules of the package that a module takes something from."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    needed = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            needed |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            whole = resolve_name("." * node.level + (node.module or ""), package)
+            parts = [f"{whole}.{alias.name}" for alias in node.names]
+            needed |= {part if part in modules else whole for part in parts}
+    return {module for module in needed if module in modules}
 
 
 def test_importing_stepscope_loads_nothing_heavy() -> None:

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-MARKS = {"kernel", "native", "inlined", "outlined"}
+UNCOUNTED = {"filling", "native", "inlined", "outlined"}
+MARKS = {"kernel", *UNCOUNTED}
+MAKE = {
+    "arange",
+    "array",
+    "concatenate",
+    "copy",
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones",
+    "sort",
+    "zeros",
+    "zeros_like",
+}
+NO_ARRAYS = {"None", "Any", "bool", "int", "tuple"}
 
 
-def loops(module: ast.Module) -> Iterator[ast.FunctionDef]:
+def loops(module: ast.Module, marks: set[str] = MARKS) -> Iterator[ast.FunctionDef]:
     """The loops of a module and their parts."""
     for node in module.body:
-        if isinstance(node, ast.FunctionDef) and {ast.unparse(mark) for mark in node.decorator_list} & MARKS:
+        if isinstance(node, ast.FunctionDef) and {ast.unparse(mark) for mark in node.decorator_list} & marks:
             yield node
 
 
@@ -29,3 +46,32 @@ def test_no_loop_holds_a_threshold(modules: list[Path]) -> None:
             wrong += [f"{path.name}: {loop.name} holds {name}" for name in used & limits]
     assert wrong == []
     assert seen > 100
+
+
+def test_what_belongs_together_is_given_to_loops_by_name(modules: list[Path]) -> None:
+    """More than three arrays in one argument are a NamedTuple: by position they would be taken for each other."""
+    wrong = []
+    for path in modules:
+        for loop in loops(ast.parse(path.read_text(encoding="utf-8"))):
+            wrong += [f"{path.name}: {loop.name}, {one.arg}" for one in loop.args.args if _arrays_in(one) > 3]
+    assert wrong == []
+
+
+def test_loops_that_count_no_references_make_no_arrays(modules: list[Path]) -> None:
+    """An array that such a loop made or returned would have no owner: its memory would leak, or go too early."""
+    seen, wrong = 0, []
+    for path in modules:
+        for loop in loops(ast.parse(path.read_text(encoding="utf-8")), UNCOUNTED):
+            seen += 1
+            made = {node.attr for node in ast.walk(loop) if isinstance(node, ast.Attribute)} & MAKE
+            returned = set(re.findall(r"\w+", ast.unparse(loop.returns))) if loop.returns else set()
+            wrong += [f"{path.name}: {loop.name} makes or returns {one}" for one in made | (returned - NO_ARRAYS)]
+    assert wrong == []
+    assert seen > 60
+
+
+def _arrays_in(argument: ast.arg) -> int:
+    match argument.annotation:
+        case ast.Subscript(value=ast.Name("tuple"), slice=ast.Tuple(elts=held)):
+            return len([one for one in held if ast.unparse(one) not in ("int", "float", "bool", "...")])
+    return 0

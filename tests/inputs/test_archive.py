@@ -19,7 +19,7 @@ from stepscope.errors import InputError
 from stepscope.formats.find import find
 from stepscope.inputs import archive, inflate
 from stepscope.inputs.source import Source
-from tests.kit.sources import read_all
+from tests.kit.sources import chunks, read_all
 
 TEXT = random.Random(5).randbytes(3000) + b"".join(b'{"ph":"X","ts":%d},\n' % number for number in range(20_000))
 Files = dict[str, bytes]
@@ -73,7 +73,7 @@ def test_the_one_file_of_an_archive_is_read_whatever_its_name(tmp_path: Path, en
     assert source.path == tmp_path / "trace.zip" / ("run/a.json" if "hidden" in form else "a.json")
     assert read_all(source) == (TEXT, None)
     assert source.head(7) == TEXT[:7]
-    pieces = list(source.chunks(100_000))
+    pieces = list(chunks(source, 100_000))
     assert b"".join(pieces) == TEXT
     assert max(map(len, pieces)) <= 100_000
     content, fault = source.data()
@@ -190,7 +190,7 @@ def test_a_bomb_below_gzip_that_yields_nothing_is_refused(
 
 
 def read_all_of_a_bomb(source: Source) -> None:
-    for _, block in zip(range(64), source.chunks(1 << 18), strict=False):
+    for _, block in zip(range(64), chunks(source, 1 << 18), strict=False):
         assert block.count(0) == len(block) or block == b"[]"
     raise AssertionError("read to the end")
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { chosen, offered, shift, together } from '../../src/stepscope/web/static/pages/beside.js';
+import { chosen, held, offered, ranksTogether, shift, together } from '../../src/stepscope/web/static/pages/beside.js';
 import { viewTime } from '../../src/stepscope/web/static/trace/clock.js';
 
 const clock = (/** @type {number} */ rank, /** @type {number|null} */ offset, drift = 0) => (
@@ -14,17 +14,60 @@ function source(clocks, epochs = []) {
   const traces = { 0: 2, 1: 3, 2: 1, 3: 5, 4: 4 };
   return { titles: TITLES, run: async (/** @type {number} */ at) => ({
     title: TITLES[at], traces: at === 0 ? traces : {},
-    report: { profile: { epoch_ns: epochs[at] ?? null }, analyses: at === 0 ? { ranks: { clocks } } : {} } }) };
+    report: { profile: { epoch_ns: epochs[at] ?? null }, findings: [],
+      analyses: at === 0 ? { ranks: { clocks, stragglers: [{ rank: 2 }], per_rank: WAITED } } : {} } }) };
 }
 
-test('a rank may stand beside others of its job, four at most; another run beside any', async () => {
+const WAITED = [[0, 3], [1, 9], [2, 0], [3, null], [4, 5], [4, 8]].map(([rank, wait]) => (
+  { rank, made_wait_ns_per_step: wait }));
+
+test('a rank may stand beside others of its job, those that stand out first; another run beside any', async () => {
   const offer = await offered(source([]), 3);
-  assert.deepEqual(offer.choices.map(({ text }) => text), ['rank 0', 'rank 2', 'rank 3', 'rank 4', 'ranks 0, 2, 4']);
+  assert.deepEqual(offer.choices.map(({ text }) => text),
+    ['rank 0', 'rank 2', 'rank 3', 'rank 4', 'ranks 0, 2, 4', 'ranks 0, 2, 3, 4']);
   assert.deepEqual(chosen(offer, '2.1.4'), [2, 1, 4]);
-  assert.deepEqual(chosen(offer, '1.2.4.5'), []);
+  assert.deepEqual(chosen(offer, '1.2.4.6'), []);
   const { job, choices } = await offered(source([]), 6);
   assert.equal(job, null);
   assert.deepEqual(choices.map(({ runs }) => runs), [[0], [1], [2], [3], [4], [5]]);
+});
+
+test('of many ranks those that findings name and others wait for stand together, wherever their runs are', () => {
+  const ranks = Array.from({ length: 100 }, (_, rank) => rank);
+  const run = /** @type {any} */ ({
+    traces: Object.fromEntries(ranks.map((rank) => [rank, rank + 1])),
+    report: { findings: [{ rank: 97 }, { rank: null }], analyses: { ranks: { stragglers: [{ rank: 51 }],
+      per_rank: ranks.map((rank) => ({ rank, made_wait_ns_per_step: [7, 33].includes(rank) ? 100 + rank : 0 })) } } },
+  });
+  const sets = ranksTogether(run);
+  assert.deepEqual(sets.map((one) => one.ranks.length), [4, 8, 16]);
+  assert.deepEqual(sets[0].ranks, [7, 33, 51, 97]);
+  assert.deepEqual([sets[0].rank, sets[0].beside], [7, '34.52.98']);
+  assert.deepEqual(sets[1].ranks, [0, 1, 2, 3, 7, 33, 51, 97]);
+});
+
+test('a view holds as many traces as it has room for slices, and names the others', async () => {
+  const pack = (/** @type {number} */ slices) => {
+    const header = new TextEncoder().encode(JSON.stringify({ version: 1, slices, sections: {} }));
+    return Uint8Array.from([...new TextEncoder().encode('SSPACK01'), header.length, 0, 0, 0, ...header]).buffer;
+  };
+  const given = { ...source([]), pack: async (/** @type {number} */ at) => pack(at * 10) };
+  /** @type {string[]} */
+  const told = [];
+  const { shown, left } = await held(given, [2, 3, 1, 5, 4], (text) => told.push(text), 60);
+  assert.deepEqual(shown.map(({ at }) => at), [2, 3, 1]);
+  assert.deepEqual(left, ['rank 3', 'rank 4']);
+  assert.equal(told[0], 'rank 1 (2 of 5)');
+  assert.deepEqual((await held(given, [2, 3], () => {}, 1)).shown.length, 1);
+});
+
+test('how exact the clocks of many ranks are is told in short', async () => {
+  const given = source([0, 1, 2, 3].map((rank) => clock(rank, rank * 1000)).concat(clock(4, null)));
+  const shown = await Promise.all([2, 3, 1, 5, 4].map(async (at) => ({ at, run: await given.run(at) })));
+  const { note, clocks } = together(await offered(given, 2), shown);
+  assert.equal(note, 'on the clock of rank 0, ± 40.0 µs at most; '
+    + 'rank 4 not moved: how far its clock is off is not determined');
+  assert.equal(clocks.length, 5);
 });
 
 test('ranks are moved by their clocks, where collectives told them', async () => {

@@ -20,8 +20,11 @@ import { csv, sorted } from '../../src/stepscope/web/static/widgets/table.js';
 test('a place survives its hash, whatever its parameters hold', () => {
   const place = {
     page: 'trace', run: 2, steps: /** @type {[number, number]} */ ([3, 7]), params: { name: 'a&b=c #"<%', start: '-5' },
+    queries: [{ name: 'the "slow" ones', text: 'dur>1ms group by name' }],
   };
   assert.deepEqual(parsed(written(place)), place);
+  assert.deepEqual(parsed('#/ops?queries={"a":1,"b":"c","":"d"}').queries, [{ name: 'b', text: 'c' }]);
+  assert.deepEqual(parsed('#/ops?queries=[nonsense').queries, []);
   assert.equal(written({ page: 'ops', run: 0, steps: null, params: {} }), '#/ops');
 });
 
@@ -146,7 +149,7 @@ test('a kernel of several devices is one row with its own inside', () => {
   const row = (/** @type {string} */ name, /** @type {number} */ device, /** @type {number} */ total_ns) => ({
     name, op: null, device, precision: null, tensor_core: /** @type {const} */ ('unknown'), family: null,
     total_ns, count: 2, share: 0.1, mean_ns: total_ns / 2, min_ns: 1, max_ns: total_ns - 1 });
-  const [first, second] = ofAllDevices([row('b', 0, 50), row('a', 0, 40), row('a', 1, 30)]);
+  const [first, second] = ofAllDevices([row('b', 0, 50), row('a', 0, 40), row('a', 1, 30)], (one) => [one.name]);
   assert.deepEqual([first.name, first.device, first.total_ns, first.count, first.mean_ns, first.max_ns],
     ['a', null, 70, 4, 18, 39]);
   assert.deepEqual([first.inner?.length, second.inner], [2, undefined]);

@@ -11,7 +11,7 @@ import { arrange, emptyArrangement, frameRows, hit, keyOf, placeOf }
 import { levelFor, levelsOf, lowerBound } from '../../src/stepscope/web/static/trace/lod.js';
 import { alignments } from '../../src/stepscope/web/static/trace/model.js';
 import { shortName } from '../../src/stepscope/web/static/trace/names.js';
-import { across, beside, enclosing, flowsOf, occurrences, sliceAt, spread }
+import { across, beside, enclosing, flowsOf, occurrences, sliceAt, sliceAtOf, spread }
   from '../../src/stepscope/web/static/trace/navigate.js';
 import { Pack, decodeInts } from '../../src/stepscope/web/static/trace/pack.js';
 import { findSlices, parseQuery } from '../../src/stepscope/web/static/trace/query.js';
@@ -195,6 +195,28 @@ test('the view zooms about a point, stays near the trace and remembers where it 
   assert.ok(changes > 5);
 });
 
+test('the history has what its owner keeps beside the view, and several changes as one', () => {
+  let tracks = 'first';
+  const view = new View(0, 1000, () => {}, { get: () => tracks, set: (now) => { tracks = String(now); } });
+  const change = (/** @type {string} */ next) => {
+    view.remember('tracks');
+    tracks = next;
+  };
+  change('second');
+  view.together(() => {
+    change('third');
+    view.set(100, 200);
+  });
+  view.together(() => {});
+  view.back();
+  assert.deepEqual([tracks, view.begin, view.end], ['second', 0, 1000]);
+  view.back();
+  assert.equal(tracks, 'first');
+  view.forward();
+  view.forward();
+  assert.deepEqual([tracks, view.begin, view.end], ['third', 100, 200]);
+});
+
 test('tracks are pinned, hidden, collapsed, moved and filtered', () => {
   const made = model([[[[0, 1, 'a']], [[0, 1, 'b']]], [[[0, 1, 'c']]], [[[0, 1, 'd']]]]);
   const of = (/** @type {any} */ change) => arrange(made.tracks, [], ['rank 3'], { ...emptyArrangement(), ...change });
@@ -210,8 +232,32 @@ test('tracks are pinned, hidden, collapsed, moved and filtered', () => {
   assert.equal(frameRows(collapsed, emptyArrangement(), 0, 500, 1).rows[0].lanes.length, 2);
   const open = of({ pinned: [keys[1]] });
   const place = placeOf(open, 1);
-  assert.equal(hit(open, 0, Number(place?.y) + 1)?.lane, 1);
-  assert.equal(hit(open, 30, 3)?.lane, 2);
+  assert.equal(hit(open, 0, Number(place?.y) + 1)?.lanes[0], 1);
+  assert.equal(hit(open, 30, 3)?.lanes[0], 2);
+});
+
+test('streams of one kind are folded into one row, which shows all their lanes and opens', () => {
+  const made = model([[[[0, 5, 'a']], [[1, 1, 'b']]], [[[2, 1, 'c']]], [[[3, 1, 'd']]], [[[0, 9, 'e']]],
+    [[[4, 1, 'f']]]]);
+  made.tracks.forEach((/** @type {any} */ track, /** @type {number} */ at) => {
+    track.holds = at === 3 ? 'collective' : 'compute';
+  });
+  const of = (/** @type {any} */ change) => arrange(made.tracks, [], ['rank 3'], { ...emptyArrangement(), ...change });
+  const labels = (/** @type {any} */ layout) => layout.items.map((/** @type {any} */ item) => item.label);
+  const folded = of({});
+  assert.deepEqual(labels(folded), ['rank 3 · device 0', '4 streams', 'stream 3']);
+  assert.deepEqual(frameRows(folded, emptyArrangement(), 0, 500, 1).rows.map((row) => row.lanes),
+    [[0, 1, 2, 3, 5], [4]]);
+  const place = placeOf(folded, 5);
+  assert.equal(place?.item.type, 'fold');
+  assert.deepEqual(hit(folded, 0, Number(place?.y) + 1)?.lanes, [0, 1, 2, 3, 5]);
+  assert.equal(sliceAtOf(made, [0, 1, 2, 3, 5], 1.5, 1), 1);
+  assert.equal(placeOf(folded, 4)?.item.type, 'track');
+  const open = of({ unfolded: [folded.items[1].key] });
+  assert.deepEqual(labels(open), ['rank 3 · device 0', '4 streams', 'stream 0', 'stream 1', 'stream 2', 'stream 4',
+    'stream 3']);
+  const hidden = of({ hidden: [keyOf(made.tracks[0])] });
+  assert.deepEqual(labels(hidden), ['rank 3 · device 0', 'stream 1', 'stream 2', 'stream 3', 'stream 4']);
 });
 
 test('colours are the same in every trace, and runs are aligned by clock or step', () => {
@@ -220,7 +266,7 @@ test('colours are the same in every trace, and runs are aligned by clock or step
   assert.equal(coloursOf(a, look).red[1], coloursOf(b, look).red[0]);
   assert.notEqual(hash('a'), hash('b'));
   const header = (/** @type {string|null} */ epoch, /** @type {number} */ start) => (
-    { epoch_ns: epoch, steps: [{ start_ns: start }], extent_ns: [0, 1] });
+    { epoch_ns: epoch, steps: [{ name: '', start_ns: start }], extent_ns: [0, 1] });
   assert.deepEqual(alignments([header('1700000000000000100', 5), header('1700000000000000350', 2)], 'clock'), [0, 250]);
   assert.deepEqual(alignments([header(null, 5), header('1', 2)], 'steps'), [0, 3]);
 });

@@ -67,7 +67,7 @@ test('a view goes through the address and back; what is too long for one is left
 
 test('runs are aligned by a chosen step: the one of its name, else the one in its place', () => {
   const header = (/** @type {string[]} */ names, /** @type {number} */ first) => (
-    { steps: names.map((name, at) => ({ name, start_ns: first + 10 * at })), extent_ns: [first, 99] });
+    { steps: names.map((name, at) => ({ name, start_ns: first + 10 * at })), extent_ns: [first, 99], epoch_ns: null });
   const [a, b, c] = [header(['1', '2', '3'], 100), header(['2', '3', '4'], 500), header(['7', '8'], 0)];
   assert.deepEqual(alignments([a, b, c], 'steps', 1), [0, 110 - 500, 110 - 10]);
   assert.deepEqual(alignments([a, b, c], 'steps', 2), [0, 120 - 510, 120 - 10]);

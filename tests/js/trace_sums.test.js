@@ -100,7 +100,7 @@ test('the steps are seen first where much else was recorded', () => {
       { name: 'step 1', start: 560, end: 600, hostStart: 540, source: 0 }];
     const meta = /** @type {any} */ ({ begin, end: 610, slices: 1, tracks: [], counters: [], steps,
       sources: [{ label: '', header: { files: [], extent_ns: [begin, 610] } }] });
-    const app = new App(meta, async () => null, null, 'light');
+    const app = new App(meta, /** @type {any} */ (async () => null), /** @type {any} */ (null), 'light');
     app.home();
     return [app.view.begin, app.view.end];
   };

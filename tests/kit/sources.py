@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from stepscope.inputs import inflate
 from stepscope.inputs.source import Source, fill
 
 _ROOM = 8 << 20
 """More than tests read."""
+
+
+def chunks(source: Source, size: int) -> Iterator[bytes]:
+    """The same in blocks of at most so many bytes."""
+    buffer = bytearray(size)
+    with source.stream() as stream:
+        while got := stream.readinto(memoryview(buffer)):
+            yield bytes(memoryview(buffer)[:got])
 
 
 def read_all(source: Source) -> tuple[bytes, inflate.Fault | None]:

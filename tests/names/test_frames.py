@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.names.frames import frame_parts, names_function
+from stepscope.names.frames import called_name, frame_parts, names_function
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,17 @@ def test_a_function_is_known_by_the_end_of_its_path() -> None:
     assert names_function("run/../train.py(9): main", "/srv/x/run/../train.py", "main")
     assert names_function("x/train.py(9): main", "/srv/x/train.py", "main")
     assert not names_function("y/train.py(9): main", "/srv/x/train.py", "main")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("<built-in function asarray>", "asarray"),
+        ("<unknown> reshape", "reshape"),
+        ("x/train.py(9): <listcomp>", "<listcomp>"),
+        ("<built-in method run of object at 0x1>", ""),
+        ("nn.Module: Linear_0", ""),
+    ],
+)
+def test_what_code_calls_a_function_by(name: str, told: str) -> None:
+    assert called_name(name) == told

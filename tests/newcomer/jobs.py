@@ -60,15 +60,6 @@ class Job:
 
 
 _AT_ONCE = "a batch made at once"
-_COMPILING = (
-    "ops of the made-up tensors with which a graph is traced are booked to computing, so that a little less is "
-    "promised than comes"
-)
-
-_FORKED = (
-    "behind a process that each step starts, what is left was slower by more than half: less is promised than comes"
-)
-
 JOBS = {
     "slow_dataset": Job(
         "slow_dataset.py",
@@ -110,7 +101,12 @@ JOBS = {
         cures=(Cure(_AT_ONCE, ("--whole",)),),
         not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
-    "stacked_input": Job("stacked_input.py", "input_bound", cost_share=(0.3, 1.0)),
+    "stacked_input": Job(
+        "stacked_input.py",
+        "input_bound",
+        cost_share=(0.3, 1.0),
+        cures=(Cure("all images at once", ("--whole",)),),
+    ),
     "lightning_callback": Job(
         "lightning_callback.py",
         "callback_time",
@@ -120,7 +116,14 @@ JOBS = {
         cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
         not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
-    "read_numbers": Job("read_numbers.py", "python_overhead", ("# the cause",), cost_share=(0.2, 0.8), alone=True),
+    "read_numbers": Job(
+        "read_numbers.py",
+        "python_overhead",
+        ("# the cause",),
+        cost_share=(0.2, 0.8),
+        cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
+        alone=True,
+    ),
     "pair_loss": Job(
         "pair_loss.py",
         "python_overhead",
@@ -130,14 +133,37 @@ JOBS = {
         alone=True,
         not_yet=("cures",),  # More may come than is promised at most: 0.6 ms were left of 7, and 1.1 told.
     ),
-    "preprocess_loop": Job("preprocess_loop.py", "between_steps", ("# the cause",), cost_share=(0.4, 1.0)),
+    "preprocess_loop": Job(
+        "preprocess_loop.py",
+        "between_steps",
+        ("# the cause",),
+        cost_share=(0.4, 1.0),
+        cures=(Cure("the row as a tensor", ("--whole",)),),
+    ),
     "generate": Job("generate.py", "python_overhead", environment="integrations", cost_share=(0.2, 0.9), alone=True),
+    "jax_op_by_op": Job(
+        "jax_op_by_op.py",
+        "running_eagerly",
+        ("# the cause", "# and that", "x = jnp.tanh("),
+        environment="jax",
+        cost_share=(0.3, 1.0),
+        cures=(Cure("the step under jax.jit", ("--compiled",)),),
+        not_yet=("cause",),  # On slow machines stretches of Python of a millisecond come before it in the plan.
+    ),
+    "tf_op_by_op": Job(
+        "tf_op_by_op.py",
+        "running_eagerly",
+        ("# the cause", "# and that"),
+        environment="tensorflow",
+        cost_share=(0.3, 1.0),
+        cures=(Cure("the step in one tf.function", ("--compiled",)),),
+    ),
     "varying_shapes": Job(
         "varying_shapes.py",
         "recompilation",
         ("# the cause",),
         cost_share=(0.7, 1.0),
-        cures=(Cure("all padded to one length", ("--padded",), why_missed=_COMPILING),),
+        cures=(Cure("all padded to one length", ("--padded",)),),
         not_yet=("cause", "cures"),  # One step is slower still, and slow steps come before what each step pays.
     ),
     "slow_rank": Job(
@@ -171,7 +197,7 @@ JOBS = {
         "between_steps",
         ("# the cause",),
         cost_share=(0.7, 1.0),
-        cures=(Cure("a helper every hundredth step", ("--seldom",), share=0.99, why_missed=_FORKED),),
+        cures=(Cure("a helper every hundredth step", ("--seldom",), share=0.99),),
         not_yet=("cures",),
     ),
     "hf_trainer": Job("hf_trainer.py", None, environment="integrations", without=("input_bound",)),

@@ -43,6 +43,20 @@ def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
     assert text == f"saves 63.0 ms of 87.0 ms per step, leaving 24.0 ms{said}"
 
 
+def test_a_range_whose_ends_are_alike_is_one_figure():
+    us = 1_000
+    finding = {"saving_ns_per_step": 812 * us, "predicted_step_ns": 55_840 * us, "best_step_ns": 55_810 * us}
+    summary = {"step_time_ns": {"mean": 56_652 * us, "median": 56_652 * us}}
+    assert phrases.saving(finding, summary) == "saves 812 µs to 842 µs of 56.7 ms per step, leaving 55.8 ms"
+
+
+def test_a_range_that_begins_with_nothing_says_up_to_what():
+    ms = 1_000_000
+    finding = {"saving_ns_per_step": 0, "predicted_step_ns": 6 * ms, "best_step_ns": 2 * ms}
+    summary = {"step_time_ns": {"mean": 6 * ms, "median": 6 * ms}}
+    assert phrases.saving(finding, summary) == "saves up to 4.00 ms of 6.00 ms per step, leaving 2.00 ms to 6.00 ms"
+
+
 @pytest.mark.parametrize(
     ("steps", "predicted", "said"),
     [(1, 24, "saves 63.0 ms of 87.0 ms in this recording, leaving 24.0 ms"),

@@ -13,7 +13,7 @@ from stepscope.document.ops import FunctionUseEntry
 from stepscope.document.ranks import RankRow
 from stepscope.document.report import Report
 from stepscope.document.waits import SyncEntry
-from stepscope.report.section import Column, Section, name, number, place
+from stepscope.report.section import Column, Section, name, number
 from stepscope.report.tables import Look, inserted, table
 from tests.report import documents
 
@@ -41,7 +41,7 @@ def test_columns_are_laid_out_by_what_they_hold():
     assert columns["kernel"] == name("kernel")
     assert columns["longest"] == number("longest")
     assert columns["precision"] == Column("precision")
-    assert table("Waits", SyncEntry, []).columns[-1] == place("where")
+    assert table("Waits", SyncEntry, []).columns[-1] == Column("where", name=True, path=True)
 
 
 def test_a_view_has_its_own_columns():

@@ -198,7 +198,7 @@ def test_inferred_steps_and_p95():
     document["summary"] |= {"inferred": True, "step_time_ns": {"median": 10_000_000, "p95": 12_000_000}}
     lines = _lines(document)
     assert lines[0].endswith("40 inferred steps, 38 used")
-    assert lines[3] == "step time       10.0 ms on the device, 95 % of the steps under 12.0 ms (p95)"
+    assert lines[3] == "step time       10.0 ms on the device, median, 95 % of the steps under 12.0 ms (p95)"
 
 
 @pytest.mark.parametrize("verbose", [False, True])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stepscope.trace.codes import among, grouped
+from stepscope.trace.codes import _USED, among, distinct, grouped, used_codes
 
 INT64 = np.iinfo(np.int64)
 VALUES = st.one_of(st.integers(-2, 5), st.integers(INT64.min, INT64.max), st.sampled_from([INT64.min, INT64.max]))
@@ -52,3 +52,21 @@ def test_values_are_looked_up_as_numpy_looks_them_up(values, members, dtype):
     column = np.array(values, np.int64).astype(dtype)
     assert among(column, members).tolist() == np.isin(column, members).tolist()
     assert among(column, np.array(members, np.int64)).tolist() == np.isin(column, members).tolist()
+
+
+def test_what_a_frozen_column_holds_is_kept_as_long_as_it_lives() -> None:
+    column = np.array([3, 1, -1, 3], np.int32)
+    column.setflags(write=False)
+    assert used_codes(column, 5).tolist() == [1, 3]
+    assert used_codes(column, 5) is used_codes(column, 5)
+    assert used_codes(column, 4) is not used_codes(column, 5)
+    before = len(_USED)
+    del column
+    assert len(_USED) == before - 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 200, 300, 5000])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float64])
+def test_distinct_values_rise(count: int, dtype: type):
+    values = np.random.default_rng(count).integers(0, 100, count).astype(dtype)
+    assert distinct(values) == np.unique(values).tolist()

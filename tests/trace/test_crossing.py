@@ -27,7 +27,7 @@ def test_the_parent_is_the_last_that_holds_a_slice(seed: int) -> None:
     order = np.lexsort((-dur, start, track))
     track, start, dur = track[order].astype(np.int32), start[order], dur[order]
     for grain in (0, 2):
-        parent, depth = nest(track, start, dur, grain)
+        parent, depth = nest(track, start, dur, np.zeros(60, np.bool_), grain)
         assert parent.tolist() == expected(track.tolist(), start.tolist(), (start + dur).tolist(), grain)
         assert depth.tolist() == [0 if up < 0 else depth[up] + 1 for up in parent.tolist()]
 
@@ -46,5 +46,13 @@ class Counted(list[int]):
 def test_a_chain_of_crossing_slices_is_walked_once(reach: int) -> None:
     count = 2_000
     start, dur = Counted(range(count)), Counted([reach] * count)
-    forest._nest.py_func(np.zeros(count, np.int32), start, dur, 0)  # type: ignore[attr-defined]
+    forest._nest.py_func(np.zeros(count, np.int32), start, dur, np.zeros(count, np.bool_), 0)  # type: ignore[attr-defined]
     assert dur.looks < 6 * count
+
+
+def test_a_mark_of_a_step_holds_only_what_the_function_that_it_crosses_does_not() -> None:
+    # update [0, 50) with an op; from 10 on the step, to 90, in which the next update [60, 120) begins with an op.
+    start, dur = np.array([0, 10, 20, 52, 60, 70]), np.array([50, 80, 10, 5, 60, 10])
+    track, marks = np.zeros(6, np.int32), np.array([0, 1, 0, 0, 0, 0], np.bool_)
+    assert nest(track, start, dur, marks, 1)[0].tolist() == [-1, -1, 0, 1, -1, 4]
+    assert nest(track, start, dur, ~marks & False, 1)[0].tolist() == [-1, -1, 1, 1, -1, 4]

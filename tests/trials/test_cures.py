@@ -12,10 +12,10 @@ from stepscope.capture.cures.cure import Cure
 from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
+from stepscope.report.proof import of_finding
 from stepscope.report.trials import tail
 from stepscope.trials.arms import Arm, chosen, named, refined
 from stepscope.trials.document import WHY_NOT, predicted, without_cure
-from stepscope.web.proof import proof
 
 
 @pytest.mark.parametrize("cure", CURES, ids=lambda cure: cure.name)
@@ -119,7 +119,7 @@ def test_garbage_is_collected_between_steps_whatever_the_framework(framework: st
 def test_a_finding_is_proved_by_the_cures_of_its_framework(framework: str, rule: str, cures: str | None) -> None:
     one = finding(rule) | {"provable": cures is not None}
     expected = None if cures is None else f"stepscope try{cures} train.py 'a b'"
-    assert proof(one, diagnosis(framework), ["train.py", "a b"]) == expected
+    assert of_finding(one, diagnosis(framework), ["train.py", "a b"]) == expected
 
 
 def test_a_finding_is_without_cure_where_none_of_its_job_answers_it_whatever_is_tried() -> None:
@@ -139,7 +139,7 @@ def test_a_finding_is_without_cure_where_none_of_its_job_answers_it_whatever_is_
 
 def test_what_only_cures_of_keras_answer_is_tried_without_names() -> None:
     one = finding("tensor_cores_unused") | {"provable": True}
-    assert proof(one, diagnosis("TensorFlow", devices=[{}]), None) == "stepscope try COMMAND"
+    assert of_finding(one, diagnosis("TensorFlow", devices=[{}]), None) == "stepscope try COMMAND"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,25 @@ def test_the_change_has_the_effect_of_what_is_in_it(keep: list[str], by_hand: li
         "ended_early": None,
     }
     assert list(tail(document)) == told
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "told"),
+    [
+        (["refused"], "There was nothing to try."),
+        (["refused", "not_run"], "No cure was tried to the end."),
+        (["hurts", "not_run"], "Nothing that was tried helps."),
+    ],
+)
+def test_what_was_not_run_was_there_to_try(verdicts: list[str], told: str) -> None:
+    document = {
+        "keep": [],
+        "baseline": {"runs": 1},
+        "trials": [{"verdict": verdict} for verdict in verdicts],
+        "findings_without_cure": [],
+        "ended_early": None,
+    }
+    assert list(tail(document)) == [told]
 
 
 def test_a_promise_is_that_of_its_number() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 import stepscope
 from stepscope.errors import InputError
-from stepscope.web.app import App, Entry, Opened
+from stepscope.web.app import App
+from stepscope.web.entries import Entry, Opened
 from stepscope.web.server import PageServer
 from tests.web.reports import EXAMPLE
 

@@ -18,8 +18,9 @@ import stepscope
 from stepscope.cli.view import captures_in
 from stepscope.errors import StepscopeError
 from stepscope.remote.addresses import parsed
-from stepscope.web.app import App, Entry, Opened
+from stepscope.web.app import App
 from stepscope.web.captures import Captures
+from stepscope.web.entries import Entry, Opened
 from stepscope.web.server import PageServer
 from tests.web.reports import EXAMPLE
 

@@ -15,8 +15,9 @@ from click.testing import CliRunner
 import stepscope
 from stepscope.cli import stepscope as command
 from stepscope.errors import UsageError
-from stepscope.report import json_, phrases
+from stepscope.report import json_
 from stepscope.report.schema import load
+from stepscope.units import format_ns
 from stepscope.web import pack as packs
 from stepscope.web.assemble import ShownRun, html_file, json_text
 from tests.web.reports import EXAMPLE, EXAMPLES, hostile_profile
@@ -37,7 +38,8 @@ def test_the_report_inside_is_the_json_report(text: str) -> None:
     data = json.loads(found)
     jsonschema.validate(data["report"], load())
     assert data["report"] == json.loads(json_.render(profile.document()))
-    assert data["words"]["step_time"] == list(phrases.step_time(profile.document()["summary"])[:3])
+    mean = profile.document()["summary"]["step_time_ns"]["mean"]
+    assert data["words"]["step_time"][:2] == ["step time", format_ns(mean)], "that of the verdict and of the bar"
     assert data["title"] == EXAMPLE.name
 
 

@@ -12,8 +12,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from stepscope.web.app import App, Entry, Opened
+from stepscope.web.app import App
 from stepscope.web.assemble import ShownRun
+from stepscope.web.entries import Entry, Opened
 from stepscope.web.limits import SERVER_CLIENTS
 from stepscope.web.server import PageServer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import subprocess
@@ -29,6 +30,26 @@ def test_every_finding_has_its_words() -> None:
     assert found["findings"]["input_bound.1"]["saving"].startswith("saves 36.8 ms to 40.0 ms of 45.0 ms per step")
     assert set(found["told"]) <= set(found["findings"])
     assert found["capture"] == [("capture overhead", "not recorded: no capture manifest beside the file")]
+
+
+def test_the_step_time_is_the_one_of_verdict_and_bars() -> None:
+    eight = stepscope.open(EXAMPLE.parent / "jax_eight_devices.xplane.pb.gz").document()
+    _, value, rest = words(eight)["step_time"]
+    assert value == units.format_ns(sum(eight["summary"]["parts_ns_per_step"].values()))
+    assert f" of {value}, the mean of the devices' own steps)" in eight["summary"]["verdict"]
+    (slow,) = (one for one in eight["findings"] if one["rule"] == "slow_steps")
+    joint = units.format_ns(eight["summary"]["step_time_ns"]["mean"])
+    assert joint != value
+    assert slow["why"].startswith(f"A usual step, counted to the end of the last device, takes {joint}; step 103 ")
+    assert rest == "on the device, mean of the 3 usual steps of each of 8 devices"
+    once = copy.deepcopy(eight)
+    once["summary"].update(steps_used=1, steps_slow=0)
+    assert words(once)["step_time"][1:] == (value, "on the device, mean of 1 step of each of 8 devices")
+    one = stepscope.open(EXAMPLE).document()
+    times = one["summary"]["step_time_ns"]
+    _, value, rest = words(one)["step_time"]
+    assert value == units.format_ns(times["mean"])
+    assert rest.startswith(f"on the host, mean of {one['summary']['steps_used']} steps, median ")
 
 
 def test_the_estimate_for_gradients_is_a_sentence_beside_the_figures() -> None:

@@ -25,8 +25,9 @@ from stepscope.errors import TraceInvariantError
 from stepscope.names.collectives import tensorflow_collective
 from stepscope.names.xla_hosts import INPUT_THREAD, XlaRole
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped, used_codes
+from stepscope.trace.codes import among, distinct, mapped, used_codes
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
@@ -39,7 +40,7 @@ _COMPUTES = (
 )
 SPARSE = "sparse_core"
 """The kind of device that a sparse core is."""
-_COLLECTIVE_RANGE = re.compile(r"(?:gloo|mpi|ucc|xccl|nccl):")
+_COLLECTIVE_RANGE = regex(r"(?:gloo|mpi|ucc|xccl|nccl):")
 """Annotations PyTorch writes around a collective, on the thread that carries it out."""
 
 
@@ -65,6 +66,11 @@ class Account:
         """The rows of some steps that have one."""
         return [row for row in map(self._row_of_step.get, steps) if row is not None]
 
+    def windows(self, rows: list[int]) -> tuple[I64, I64]:
+        """When some rows begin and end."""
+        first = np.array(rows, np.int64)
+        return self.rows.bounds[first], self.rows.bounds[first + 1]
+
     def step_row(self, step: int) -> int | None:
         """The row of a step, None where there is none."""
         return self._row_of_step.get(step)
@@ -74,27 +80,35 @@ class Account:
         return {step: row for row, step in enumerate(self.rows.steps) if step is not None}
 
 
+def accounts_of(trace: Trace, activities: list[DeviceActivity], host: HostActivity, markers: Markers) -> list[Account]:
+    """One per device; where there is no device, one for the host (none without host threads)."""
+    if activities:
+        return account_devices(trace, activities, host, markers)
+    account = account_host(trace, host, markers)
+    return [] if account is None else [account]
+
+
 def account_devices(
     trace: Trace, activities: list[DeviceActivity], host: HostActivity, markers: Markers
 ) -> list[Account]:
     """Book the time of every device."""
     awaited = awaited_ends(trace, activities)
-    found = []
+    accounts = []
     busy = [activity.busy for activity in activities]
     one, several = iv.joined(busy), iv.overlapping(busy)
     for activity, ends in zip(activities, awaited, strict=True):
         rows = device_rows(activity, markers)
         others = iv.joined([iv.subtract(one, activity.busy), several])
         window = int(rows.bounds[0]), int(rows.bounds[-1])
-        found.append(_account_device(activity, rows, explain_idle(trace, activity, host, ends, others, window)))
-    return found
+        accounts.append(_account_device(activity, rows, explain_idle(trace, activity, host, ends, others, window)))
+    return accounts
 
 
 def _account_device(activity: DeviceActivity, rows: DeviceRows, idle: Idle) -> Account:
     idle = replace(idle, pieces=idle.pieces.cut_at(rows.bounds))
     parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
     for start, end, codes in (activity.busy_pieces, (idle.pieces.start, idle.pieces.end, idle.pieces.category)):
-        for code in np.unique(codes).tolist():
+        for code in distinct(codes):
             spans: iv.Intervals = start[codes == code], end[codes == code]
             parts[:, code] += iv.covered_between(spans, rows.bounds[:-1], rows.bounds[1:])
     account = Account(rows, parts, idle, _idle_at_start(rows, idle))
@@ -216,21 +230,16 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     causes = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
     return [
         *causes[:-1],
-        (Category.HOST_COMPUTE, _covered(trace, computing)),
-        (Category.INPUT, _covered(trace, host.takes_batch)),
-        (Category.COLLECTIVE, _covered(trace, talking)),
-        (Category.LAUNCH, _covered(trace, launching)),
+        (Category.HOST_COMPUTE, iv.of(trace.slices, computing)),
+        (Category.INPUT, iv.of(trace.slices, host.takes_batch)),
+        (Category.COLLECTIVE, iv.of(trace.slices, talking)),
+        (Category.LAUNCH, iv.of(trace.slices, launching)),
         causes[-1],
     ]
 
 
 def _is_collective(name: str) -> bool:
     return tensorflow_collective(name) is not None
-
-
-def _covered(trace: Trace, chosen: Bools) -> iv.Intervals:
-    start = trace.slices.start_ns[chosen]
-    return iv.union(start, start + trace.slices.dur_ns[chosen])
 
 
 def _codes(trace: Trace, pattern: re.Pattern[str]) -> list[int]:

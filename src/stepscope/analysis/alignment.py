@@ -49,14 +49,14 @@ def misaligned(work: Work) -> list[Misaligned]:
     """The products of odd sizes of a device that run slower for it or may, longest first."""
     products = [op for op in op_roofs(work) if op.kind is CostKind.GEMM and op.roof.precision in MULTIPLES]
     aligned = [op for op in products if (sizes := _sizes(op)) and not _is_odd(sizes, _multiple(op))]
-    found = []
+    ops = []
     for op in products:
         sizes, multiple = _sizes(op), _multiple(op)
         if sizes is None or min(sizes) == 1 or not _is_odd(sizes, multiple):
             continue
-        found.append(Misaligned(op, sizes, multiple, _padded_ns(work, op, aligned, sizes)))
+        ops.append(Misaligned(op, sizes, multiple, _padded_ns(work, op, aligned, sizes)))
     best = {precision: reached(products, precision) for precision in MULTIPLES}
-    return [one for one in found if not any(_clears(other, one, aligned, best) for other in found)]
+    return [one for one in ops if not any(_clears(other, one, aligned, best) for other in ops)]
 
 
 def with_padding(work: Work, one: Misaligned) -> Faster:

@@ -6,14 +6,15 @@ each other (two ``Linear`` of an MLP) do different work: the first of each paren
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 
 from stepscope.analysis.layers import Layer
 from stepscope.record import record
+from stepscope.regex import regex
 
-_NUMBER = re.compile(r"\d+$")
+NUMBER = regex(r"\d+(?=\)*$)")
+"""The number that ends a name; transformations of JAX stand around it: ``jvp(layer_3)``."""
 _SUMMED = ("forward_ns", "backward_ns", "kernels", "whole_ns")
 
 
@@ -35,17 +36,17 @@ class Alike:
 def alike(layers: Sequence[Layer]) -> list[Alike]:
     """The layers, those that are alike together, dearest first."""
     beside = _beside(layers)
-    found: dict[tuple[object, ...], list[Layer]] = defaultdict(list)
+    by_shape: dict[tuple[object, ...], list[Layer]] = defaultdict(list)
     for layer in layers:
-        stems = tuple(_NUMBER.sub("", part) for part in layer.path.split("/"))
-        found[stems, beside.get(layer.path)].append(layer)
-    made = [Alike(_path(of, beside), tuple(of)) for of in found.values()]
+        stems = tuple(NUMBER.sub("", part) for part in layer.path.split("/"))
+        by_shape[stems, beside.get(layer.path)].append(layer)
+    made = [Alike(_path(of, beside), tuple(of)) for of in by_shape.values()]
     return sorted(made, key=lambda one: (-one.whole.own_ns, one.path))
 
 
 def numberless(part: str) -> str:
     """A part of a layer's path with ``*`` for its number."""
-    return _NUMBER.sub("*", part)
+    return NUMBER.sub("*", part)
 
 
 def _beside(layers: Sequence[Layer]) -> dict[str, tuple[int, int]]:
@@ -55,7 +56,7 @@ def _beside(layers: Sequence[Layer]) -> dict[str, tuple[int, int]]:
     of_parent: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for layer in layers:
         parent, _, name = layer.path.rpartition("/")
-        number = _NUMBER.search(name)
+        number = NUMBER.search(name)
         if layer.path not in outer and number:
             of_parent[parent, name[: number.start()]].append((int(number[0]), layer.path))
     return {

@@ -8,7 +8,6 @@ where the profile says so, else the main one, where that launches nothing itself
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -19,8 +18,9 @@ from stepscope.analysis.host import HostActivity
 from stepscope.compiled import kernel
 from stepscope.names.hosts import step_marker
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, used_codes
+from stepscope.trace.codes import among, distinct, marked, used_codes
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -28,7 +28,7 @@ from stepscope.trace.trace import Trace
 Pieces = tuple[I64, I64, I32]
 """Starts, ends and owners of disjoint pieces, in time order."""
 
-_NUMBER = re.compile(r"[\s_#:=]*\d+$")
+_NUMBER = regex(r"[\s_#:=]*\d+$")
 _HANDED_ON = 16
 """Threads through which work may have gone from the range it belongs to."""
 
@@ -64,12 +64,12 @@ class Ranges:
     def by_track(self) -> dict[int, Pieces]:
         """Per thread, the innermost range at each instant: of those that cross, the one begun last."""
         track = self.trace.slices.track[self.slice]
-        found: dict[int, Pieces] = {}
-        for thread in np.unique(track).tolist():
+        pieces_of: dict[int, Pieces] = {}
+        for thread in distinct(track):
             rows = np.flatnonzero(track == thread).astype(np.int32)
             begin, end, owner = _innermost(self.start[rows], self.end[rows])
-            found[thread] = begin, end, rows[owner]
-        return found
+            pieces_of[thread] = begin, end, rows[owner]
+        return pieces_of
 
     @cached_property
     def parent(self) -> I32:
@@ -78,11 +78,11 @@ class Ranges:
         number = np.full(len(slices), -1, np.int32)
         number[self.slice] = np.arange(len(self), dtype=np.int32)
         outer = slices.parent[self.slice]
-        found = np.where(outer >= 0, inherit(number, slices.parent)[outer], -1).astype(np.int32)
-        led = np.flatnonzero((found < 0) & among(slices.track[self.slice], list(self.led)))
-        found[led] = self._on(self.host.main, self.start[led])
+        around = np.where(outer >= 0, inherit(number, slices.parent)[outer], -1).astype(np.int32)
+        led = np.flatnonzero((around < 0) & among(slices.track[self.slice], list(self.led)))
+        around[led] = self._on(self.host.main, self.start[led])
         # Every range comes behind the one around it.
-        return np.where(found < np.arange(len(self)), found, np.int32(-1)).astype(np.int32)
+        return np.where(around < np.arange(len(self)), around, np.int32(-1)).astype(np.int32)
 
     @cached_property
     def outermost_of_name(self) -> Bools:
@@ -91,32 +91,32 @@ class Ranges:
 
     def of_calls(self, calls: I32) -> I32:
         """The innermost range that each call (a slice, -1 for none) was made in or for; -1 for none."""
-        slices, found = self.trace.slices, np.full(calls.size, -1, np.int32)
+        slices, ranges = self.trace.slices, np.full(calls.size, -1, np.int32)
         at, rows = calls.copy(), np.flatnonzero(calls >= 0)
         for _ in range(_HANDED_ON):
-            found[rows] = self._around(slices.track[at[rows]], slices.start_ns[at[rows]])
-            rows = rows[(found[rows] < 0) & (self._handed[at[rows]] >= 0)]
+            ranges[rows] = self._around(slices.track[at[rows]], slices.start_ns[at[rows]])
+            rows = rows[(ranges[rows] < 0) & (self._handed[at[rows]] >= 0)]
             at[rows] = self._handed[at[rows]]
             if not rows.size:
                 break
-        rest = np.flatnonzero((found < 0) & (calls >= 0))
+        rest = np.flatnonzero((ranges < 0) & (calls >= 0))
         rest = rest[among(slices.track[calls[rest]], list(self.led))]
-        found[rest] = self._on(self.host.main, slices.start_ns[calls[rest]])
-        return found
+        ranges[rest] = self._on(self.host.main, slices.start_ns[calls[rest]])
+        return ranges
 
     def of_spans(self, spans: iv.Intervals, track: int) -> Pieces:
         """Which range a thread was in during some spans; what lies in none is left out."""
         own = self.by_track.get(track, _NONE)
-        found = [_cut(spans, own)]
+        cut = [_cut(spans, own)]
         if track in self.led or track < 0:
             rest = iv.subtract(spans, iv.union(own[0], own[1]))
-            found.append(_cut(rest, self.by_track.get(self.host.main, _NONE)))
-        start, end, owner = (np.concatenate(part) for part in zip(*found, strict=True))
+            cut.append(_cut(rest, self.by_track.get(self.host.main, _NONE)))
+        start, end, owner = (np.concatenate(part) for part in zip(*cut, strict=True))
         return start, end, owner
 
     def _around(self, tracks: I32, times: I64) -> I32:
         found = np.full(times.size, -1, np.int32)
-        for track in np.unique(tracks).tolist():
+        for track in distinct(tracks):
             rows = np.flatnonzero(tracks == track)
             found[rows] = self._on(track, times[rows])
         return found
@@ -173,20 +173,19 @@ def _without_number(name: str) -> str:
 
 def _led(trace: Trace, host: HostActivity, activities: Sequence[DeviceActivity]) -> frozenset[int]:
     """Threads that launch while the main one does not, for most of what they launch; autograd's are known to."""
-    slices, found = trace.slices, set(host.backward)
+    slices, threads = trace.slices, set(host.backward)
     calls = np.unique(np.concatenate([np.empty(0, np.int32), *(a.call[a.launched] for a in activities)]))
-    launches = np.zeros(len(slices), np.bool_)
-    launches[calls] = True
+    launches = marked(calls, len(slices))
     gives = launches | ((slices.kind == Kind.HOST_OP) & holding(launches, slices.parent))
     gives |= among(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC))
     mine = np.flatnonzero(gives & (slices.track == host.main))
-    busy = iv.union(slices.start_ns[mine], (slices.start_ns + slices.dur_ns)[mine])
-    for thread in np.unique(slices.track[calls]).tolist():
+    busy = iv.of(slices, mine)
+    for thread in distinct(slices.track[calls]):
         times = slices.start_ns[calls[slices.track[calls] == thread]]
         meanwhile = iv.covered_between(busy, times, times + 1)
         if thread != host.main and 2 * int(meanwhile.sum()) < times.size:
-            found.add(thread)
-    return frozenset(found)
+            threads.add(thread)
+    return frozenset(threads)
 
 
 def _cut(spans: iv.Intervals, pieces: Pieces) -> Pieces:
@@ -227,12 +226,12 @@ def _innermost(start: I64, end: I64) -> Pieces:
 
 @kernel
 def _outermost_of_name(name: I32, parent: I32) -> Bools:
-    found = np.ones(name.size, np.bool_)
+    is_first = np.ones(name.size, np.bool_)
     for i in range(name.size):
         j = parent[i]
         while j >= 0:
             if name[j] == name[i]:
-                found[i] = False
+                is_first[i] = False
                 break
             j = parent[j]
-    return found
+    return is_first

@@ -22,7 +22,7 @@ from stepscope.analysis.functions import only_functions
 from stepscope.compiled import kernel
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.forest import summed
 from stepscope.trace.tables import I64, NULL
 
@@ -147,10 +147,10 @@ def _busy(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Accou
         free = iv.subtract(window, taken)
         ns[rows] = iv.covered_between(free, begin[rows], end[rows])
         taken = iv.union(np.append(taken[0], begin[rows]), np.append(taken[1], end[rows]))
-    found = np.zeros(len(ranges) + 1, np.int64)
-    np.add.at(found, ranges.of_calls(activity.call[order]), ns)  # -1 is the last
-    found[-1] += iv.measure(iv.intersect(activity.unrecorded, window))
-    return found
+    busy = np.zeros(len(ranges) + 1, np.int64)
+    np.add.at(busy, ranges.of_calls(activity.call[order]), ns)  # -1 is the last
+    busy[-1] += iv.measure(iv.intersect(activity.unrecorded, window))
+    return busy
 
 
 def _idle(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Account) -> I64:
@@ -160,22 +160,21 @@ def _idle(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Accou
     start, end = iv.intersect((pieces.start, pieces.end), _window(facts, account))
     at = np.searchsorted(pieces.start, start, "right") - 1
     gap, category = pieces.gap[at], pieces.category[at]
-    found = np.zeros(len(ranges) + 1, np.int64)
+    idle = np.zeros(len(ranges) + 1, np.int64)
     by_device = among(category, _DEVICE_TOLD) & (gaps.launch[gap] != NULL)
     owner = ranges.of_calls(activity.call[gaps.cause_op])
-    np.add.at(found, owner[gap[by_device]], (end - start)[by_device])
+    np.add.at(idle, owner[gap[by_device]], (end - start)[by_device])
     rows = np.flatnonzero(~by_device)
-    for thread in np.unique(gaps.thread[gap[rows]]).tolist():
+    for thread in distinct(gaps.thread[gap[rows]]):
         mine = rows[gaps.thread[gap[rows]] == thread]
         begin, until, owners = ranges.of_spans((start[mine], end[mine]), thread)
-        np.add.at(found, owners, until - begin)
-    found[-1] = int((end - start).sum()) - int(found[:-1].sum())
-    return found
+        np.add.at(idle, owners, until - begin)
+    idle[-1] = int((end - start).sum()) - int(idle[:-1].sum())
+    return idle
 
 
 def _window(facts: Facts, account: Account) -> iv.Intervals:
-    rows = np.array(facts.used_rows(account), np.intp)
-    return iv.union(account.rows.bounds[rows], account.rows.bounds[rows + 1])
+    return iv.union(*facts.used_windows(account))
 
 
 def _uses(ranges: Ranges, count: I64, columns: _Columns, alone: I64) -> tuple[AnnotationUse, ...]:

@@ -19,7 +19,7 @@ from stepscope.analysis.limits import (
     QUEUE_NEAR_SHARE,
 )
 from stepscope.record import record
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.trace.trace import Trace
 
@@ -83,12 +83,12 @@ def _under_way(activity: DeviceActivity, start: I64, done: I64) -> I64:
 
 def _usual(name: I32, took: I64, near: Bools) -> I64:
     """Per call, what calls of its name take with room in the queue; where none had room, what the quickest take."""
-    found = np.empty(took.size, np.int64)
-    for code in np.unique(name).tolist():
+    usual = np.empty(took.size, np.int64)
+    for code in distinct(name):
         mine = name == code
         free = mine & ~near
-        found[mine] = np.median(took[free]) if free.sum() >= QUEUE_BLOCKED_CALLS else np.quantile(took[mine], 0.05)
-    return found
+        usual[mine] = np.median(took[free]) if free.sum() >= QUEUE_BLOCKED_CALLS else np.quantile(took[mine], 0.05)
+    return usual
 
 
 def _first_of_its_kernel(trace: Trace, activity: DeviceActivity, calls: I32) -> Bools:

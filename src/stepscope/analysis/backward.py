@@ -34,8 +34,8 @@ def _last_with_number(trace: Trace, slices: I32, number: I64, rows: tuple[I64, I
     is_forward = np.arange(both.size) < forward.size
     order = np.lexsort((is_forward, start[both], number[both]))
     latest = np.maximum.accumulate(np.where(is_forward[order], np.arange(order.size), -1))
-    found = np.where(latest >= 0, both[order[latest]], -1)
-    found = np.where((found >= 0) & (number[found] == number[both[order]]), slices[found], -1)
+    last = np.where(latest >= 0, both[order[latest]], -1)
+    last = np.where((last >= 0) & (number[last] == number[both[order]]), slices[last], -1)
     made = np.empty(both.size, np.int32)
-    made[order] = found
+    made[order] = last
     return made[forward.size :]

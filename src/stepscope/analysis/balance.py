@@ -11,7 +11,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64
 
@@ -67,7 +67,7 @@ def balance(facts: Facts) -> Balance | None:
     compute, held, spans, exchange, window = [], [], [], [], []
     for activity, account in pairs:
         rows = facts.used_rows(account)
-        windows = account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
+        windows = facts.used_windows(account)
         start, end, codes = activity.busy_pieces
         own = codes == Category.COMPUTE.code
         spans.append(iv.intersect((start[own], end[own]), iv.union(*windows)))
@@ -75,7 +75,7 @@ def balance(facts: Facts) -> Balance | None:
         exchange.append(facts.per_step(int(account.parts[rows, Category.COLLECTIVE.code].sum())))
         window.append(facts.per_step(int(account.duration_ns[rows].sum())))
         held.append(facts.per_step(int(account.parts[rows][:, _HELD].sum())))
-    whole = iv.measure(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))))
+    whole = iv.measure(iv.joined(spans))
     together = iv.measure(_at_least_two(spans))
     launches = _launches([activity for activity, _ in pairs])
     waits = [_launch_waits(facts, account, launches, at) for at, (_, account) in enumerate(pairs)]
@@ -144,7 +144,7 @@ def _launch_waits(facts: Facts, account: Account, launches: _Launches, at: int) 
     near &= (launches.end > pieces.start[waiting].min()) & (launches.device != at)
     theirs, start, end = launches.thread[near], launches.start[near], launches.end[near]
     own = beside = 0
-    for track in np.unique(thread).tolist():
+    for track in distinct(thread):
         mine = waiting[thread == track]
         spans = pieces.start[mine], pieces.end[mine]
         same = theirs == track

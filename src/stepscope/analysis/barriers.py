@@ -34,9 +34,9 @@ def find_barriers(facts: Facts) -> list[Barrier]:
     """The barriers of two devices or more, in order of time."""
     slices = facts.trace.slices
     devices = [activity.device for activity in facts.activities]
-    found = [(device, row) for device in devices for row in barriers(facts.trace, device).tolist()]
+    places = [(device, row) for device in devices for row in barriers(facts.trace, device).tolist()]
     made: list[Barrier] = []
-    for device, row in sorted(found, key=lambda one: facts.trace.end_ns(one[1])):
+    for device, row in sorted(places, key=lambda one: facts.trace.end_ns(one[1])):
         end, waited = facts.trace.end_ns(row), int(slices.dur_ns[row])
         latest = made[-1] if made else None
         if latest is None or device in latest.slices or end - latest.end_ns > BARRIER_APART_NS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
 from stepscope.names.scopes import tensorflow_part
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import among
 from stepscope.trace.codes import mapped as named
 from stepscope.trace.forest import innermost_at, outermost
@@ -23,7 +23,7 @@ MOST_POOLS = 64
 """Allocators that are followed: those with most events. A machine has a few per device."""
 _MOST = 1 << 50
 """Bytes: no allocator holds a pebibyte, and sums of less cannot overflow."""
-_GPU = re.compile(r"GPU_(\d{1,4})(?:\D|$)")
+_GPU = regex(r"GPU_(\d{1,4})(?:\D|$)")
 _HOST = 0
 """PyTorch's number for memory of the host."""
 _TEMPORARY = "temp"
@@ -136,9 +136,9 @@ def pools(trace: Trace, step_starts: I64) -> list[Pool]:
     counts = np.bincount(group)
     members = np.split(np.argsort(group, kind="stable"), np.cumsum(counts)[:-1])
     largest = np.argsort(-counts, kind="stable")[:MOST_POOLS].tolist()
-    found = [_pool(trace, members[at], events, mapped=bool(mapped[members[at][0]])) for at in largest]
+    made = [_pool(trace, members[at], events, mapped=bool(mapped[members[at][0]])) for at in largest]
     return sorted(
-        (pool for pool in found if pool.time_ns.size),
+        (pool for pool in made if pool.time_ns.size),
         key=lambda pool: (pool.on_host, -1 if pool.device is None else pool.device, pool.allocator or ""),
     )
 
@@ -192,14 +192,16 @@ def _events(trace: Trace, step_starts: I64) -> _Events:
     ops = outermost((slices.kind == Kind.HOST_OP) & ~among(slices.name, wrappers), slices.parent)
     at = innermost_at(slices, memory.track, memory.time_ns)
     op = np.append(ops, np.int32(-1))[at]
-    ends = np.append(slices.start_ns + slices.dur_ns, NULL)
+    op_end = np.full(op.size, NULL, np.int64)
+    in_op = op >= 0
+    op_end[in_op] = slices.start_ns[op[in_op]] + slices.dur_ns[op[in_op]]
     phase = np.append(slice_phases(trace), np.uint8(phase_code(Phase.UNKNOWN)))[at]
     by_op = named(memory.op, trace.strings, _phase_of_node, np.uint8)
     return _Events(
         memory=memory,
         before=_event_before(memory),
         slice=at,
-        op_end=ends[op],
+        op_end=op_end,
         phase=np.where((phase == phase_code(Phase.UNKNOWN)) & (memory.op >= 0), by_op, phase),
         temporary=named(memory.region, trace.strings, _TEMPORARY.__eq__, np.bool_),
         step=np.searchsorted(step_starts, memory.time_ns, "right"),
@@ -301,10 +303,10 @@ def held_over(pool: Pool, events: Rows) -> dict[Held, I64]:
     blocks = pool.blocks
     if blocks is None:
         return {}
-    found = {Held.BEFORE: resting(pool.allocated, blocks, events)}
+    bytes_of = {Held.BEFORE: resting(pool.allocated, blocks, events)}
     for code, held in enumerate(HELD[1:], 1):
-        found[held] = _running(blocks, blocks.held == code, pool.allocated.size)[events]
-    return found
+        bytes_of[held] = _running(blocks, blocks.held == code, pool.allocated.size)[events]
+    return bytes_of
 
 
 def _running(blocks: Blocks, chosen: Bools, events: int) -> I64:

@@ -61,13 +61,12 @@ def independent_branches(facts: Facts) -> list[Branches]:
     graph = _graph(facts.trace)
     if graph is None:
         return []
-    found = []
+    by_device = []
     for activity, account in facts.devices:
-        rows = np.array(facts.used_rows(account), np.intp)
-        windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+        windows = facts.used_windows(account)
         branches = None if activity.device in facts.unused else _of_device(facts.trace, graph, activity, windows)
-        found += [] if branches is None else [branches]
-    return found
+        by_device += [] if branches is None else [branches]
+    return by_device
 
 
 def _graph(trace: Trace) -> _Graph | None:
@@ -79,7 +78,7 @@ def _graph(trace: Trace) -> _Graph | None:
     pairs = np.unique(np.stack((nodes.node[own], nodes.inputs[own])), axis=1).T.tolist()
     given = {trace.strings[node]: trace.strings[inputs] if inputs >= 0 else "" for node, inputs in pairs}
     makers = {name: {_maker(one, given) for one in _inputs(name, text, given)} for name, text in given.items()}
-    if any(None in found for found in makers.values()):
+    if any(None in made_by for made_by in makers.values()):
         return None  # nothing is known of a node that was not recorded
     try:
         names = tuple(TopologicalSorter(makers).static_order())

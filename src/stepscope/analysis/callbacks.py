@@ -19,7 +19,7 @@ from stepscope.names.callbacks import (
 from stepscope.names.frames import frame_parts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped, used_codes
+from stepscope.trace.codes import among, distinct, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import F64, I32, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -83,7 +83,7 @@ def batch_ends(trace: Trace) -> BatchEnds | None:
     """The ends of the kind of batches that has most of them; None where fewer than two are recorded."""
     roles = _roles(trace)
     rows = np.flatnonzero(_lists(trace, roles)).astype(np.int32)
-    kinds = {code: ended_batch(trace.strings[code]) for code in np.unique(trace.slices.name[rows]).tolist()}
+    kinds = {code: ended_batch(trace.strings[code]) for code in distinct(trace.slices.name[rows])}
     ends = [rows[trace.slices.name[rows] == code] for code, kind in kinds.items() if kind is not None]
     most = max(ends, key=len, default=np.empty(0, np.int32))
     if most.size < 2:
@@ -95,15 +95,16 @@ def batch_ends(trace: Trace) -> BatchEnds | None:
 
 def callback_time(trace: Trace, around: I32, tracks: Sequence[int]) -> iv.Intervals:
     """When one of some threads was in a callback."""
-    rows = np.flatnonzero((around == np.arange(around.size)) & among(trace.slices.track, tracks))
-    return iv.union(trace.slices.start_ns[rows], trace.slices.start_ns[rows] + trace.slices.dur_ns[rows])
+    rows = np.flatnonzero(around == np.arange(around.size, dtype=np.int32))
+    rows = rows[among(trace.slices.track[rows], tracks)]
+    return iv.of(trace.slices, rows)
 
 
 def callbacks_in(trace: Trace, around: I32, slices: I32, weight: F64) -> tuple[Place, ...]:
     """The callbacks in which the time of some slices (-1: unknown) passes, longest first."""
     known = slices >= 0
-    found = np.where(known, around[slices], np.int32(-1))
-    names = np.where(found >= 0, trace.slices.name[found], np.int32(-1))
+    callback = np.where(known, around[slices], np.int32(-1))
+    names = np.where(callback >= 0, trace.slices.name[callback], np.int32(-1))
     total = float(weight.sum())
     sums = {code: float(weight[names == code].sum()) for code in used_codes(names, len(trace.strings)).tolist()}
     return tuple(

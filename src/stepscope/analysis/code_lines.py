@@ -16,7 +16,7 @@ from stepscope.analysis.limits import LINE_AGREED, LINE_CONTESTED, LINE_NEAR_NS,
 from stepscope.compiled import kernel
 from stepscope.names.frames import names_function
 from stepscope.record import record
-from stepscope.trace.codes import among, grouped
+from stepscope.trace.codes import among, distinct, grouped
 from stepscope.trace.forest import inherit, innermost_at, rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -133,7 +133,7 @@ class CodeLines:
         count = len(slices)
         tracks = np.where(holders < count, slices.track[np.minimum(holders, count - 1)], holders - count)
         last = np.full(holders.size, -1, np.int64)
-        for track in np.unique(tracks).tolist():
+        for track in distinct(tracks):
             low, high = rows_of_track(slices, track)
             mine = np.flatnonzero(tracks == track)
             last[mine] = low + np.searchsorted(slices.start_ns[low:high], times[mine], "right") - 1
@@ -194,7 +194,7 @@ class CodeLines:
         )
         count = len(looked)
         near, away = _nearest(stretches[:count], looked, stretches[count:], times)
-        found, own = _best(near, away)
+        lines, own = _best(near, away)
         offsets = zip(self._offsets(*seen, looked), self._offsets(*asked, times), strict=True)
         of_others = [_nearest(groups[:count], theirs, groups[count:], mine) for theirs, mine in offsets]
         near, away = (np.concatenate(each) for each in zip(*of_others, strict=True))
@@ -203,10 +203,10 @@ class CodeLines:
         apart = np.where(sure, apart, LINE_NEAR_NS)
         also = self.same_place[near] != self.same_place[other]
         sure &= ~(also & (away < LINE_CONTESTED * apart)).any(axis=0)
-        found = np.where(sure & (LINE_OTHERS * apart < own), other, found)
-        rest = np.flatnonzero(found < 0)
-        found[rest] = self._agreed(groups[:count], int(groups.max()) + 1)[groups[count:][rest]]
-        return found.astype(np.int32)
+        lines = np.where(sure & (LINE_OTHERS * apart < own), other, lines)
+        rest = np.flatnonzero(lines < 0)
+        lines[rest] = self._agreed(groups[:count], int(groups.max()) + 1)[groups[count:][rest]]
+        return lines.astype(np.int32)
 
     def _agreed(self, groups: I64, size: int) -> I32:
         """Per group of looks the one that stands for it where nearly all were at one line, else -1."""
@@ -251,9 +251,9 @@ def _holders(trace: Trace) -> I32:
     slices, looks = trace.slices, trace.looks
     inner = innermost_at(slices, looks.track, looks.time_ns)
     first, of = grouped(looks.file, looks.function)
-    found = (len(slices) + looks.track).astype(np.int32)
+    holders = (len(slices) + looks.track).astype(np.int32)
     is_frame = slices.kind == Kind.PYTHON_FRAME
-    used = np.unique(slices.name[is_frame]).tolist()
+    used = distinct(slices.name[is_frame])
     for number, look in enumerate(first.tolist()):
         path, name = trace.strings[looks.file[look]], trace.strings[looks.function[look]]
         codes = [code for code in used if names_function(trace.strings[code], path, name)]
@@ -261,16 +261,16 @@ def _holders(trace: Trace) -> I32:
             continue
         mine = np.flatnonzero(of == number)
         around = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
-        found[mine] = np.where(around >= 0, around, found[mine])
-    return found
+        holders[mine] = np.where(around >= 0, around, holders[mine])
+    return holders
 
 
 @kernel
-def _climbed(found: I32, chosen: Bools, parent: I32) -> I32:
+def _climbed(row: I32, chosen: Bools, parent: I32) -> I32:
     """The nearest chosen slice around each, or itself; -1 for none."""
-    made = np.full(found.size, -1, np.int32)
-    for i in range(found.size):
-        j = found[i]
+    made = np.full(row.size, -1, np.int32)
+    for i in range(row.size):
+        j = row[i]
         while j >= 0 and not chosen[j]:
             j = parent[j]
         made[i] = j

@@ -17,7 +17,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.names.hosts import runs_others
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped, marked
 from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -59,8 +59,8 @@ def contention(
 ) -> Contention | None:
     """The contrast, None where there is none or too few calls to see one; ``blocked`` are launches that waited for room
     in a queue."""
-    found = takings(trace, host, markers, used)
-    spans = by_stage(trace, found, np.flatnonzero(found.preparing))
+    taking = takings(host, markers, used)
+    spans = by_stage(trace, taking, np.flatnonzero(taking.preparing))
     working = [part for (_, stage), part in spans.items() if stage != WAITING]
     threads = len({thread for thread, _ in spans})
     if threads < CONTENTION_THREADS:
@@ -97,8 +97,7 @@ def _ops(trace: Trace, waiting: I32, markers: Markers, used: tuple[int, ...], ac
     launching = np.unique(np.concatenate([np.empty(0, np.int32), *(a.thread[a.launched] for a in activities)]))
     chosen = among(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & among(slices.track, launching)
     chosen &= ~mapped(slices.name, trace.strings, runs_others, np.bool_)
-    waits = np.zeros(len(slices), np.bool_)
-    waits[waiting] = True
+    waits = marked(waiting, len(slices))
     chosen = is_outermost(chosen, slices.parent)
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
     chosen &= ~waits & ~holding(waits, slices.parent) & among(step, used)
@@ -110,7 +109,7 @@ def _contrasts(name: I32, length: I64, beside: F64) -> tuple[list[int], list[int
     names: list[int] = []
     usual: list[int] = []
     slow: list[int] = []
-    for code in np.unique(name[beside >= CONTENTION_THREADS]).tolist():
+    for code in distinct(name[beside >= CONTENTION_THREADS]):
         alone = length[(name == code) & (beside <= _QUIET)]
         held = length[(name == code) & (beside >= CONTENTION_THREADS)]
         if min(alone.size, held.size) < CONTENTION_OPS:

@@ -206,9 +206,11 @@ def _shared_numbers(trace: Trace, calls: Rows) -> float:
 
 def _elsewhere(facts: Facts) -> int:
     slices = facts.trace.slices
-    rows = np.flatnonzero(facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
-    if not rows.size:
+    on_host = (facts.trace.tracks.kind == TrackKind.HOST_THREAD)[slices.track]
+    if not on_host.any():
         return 0
-    first, last = int(slices.start_ns[rows].min()), int(_ends(facts.trace, rows).max())
+    held = np.iinfo(np.int64)
+    first = int(slices.start_ns.min(where=on_host, initial=held.max))
+    last = int((slices.start_ns + slices.dur_ns).max(where=on_host, initial=held.min))
     latest = last + ELSEWHERE_TIMES * (last - first)
     return sum(int((one.start[at] > latest).sum()) for one, at in _each(facts))

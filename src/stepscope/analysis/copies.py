@@ -54,13 +54,13 @@ def find_copies(
     memory = ops.source_memory[activity.row[chosen]], ops.target_memory[activity.row[chosen]]
     group = grouped(activity.category[chosen], *memory, activity.launched[chosen], locator.group(place))[1]
     order = np.argsort(group, kind="stable")
-    found = []
+    every = []
     for members in np.split(order, np.cumsum(np.bincount(group))[:-1]):
         at = int(place[members[0]])
         steps = frozenset(step for r in row[chosen[members]].tolist() if (step := account.rows.steps[r]) is not None)
         where = locator.where(at) if at >= 0 else Where()
-        found.append(_copies(trace, activity, chosen[members], where, steps, int(exposed[members].sum())))
-    return sorted(found, key=lambda copies: -copies.exposed_ns)
+        every.append(_copies(trace, activity, chosen[members], where, steps, int(exposed[members].sum())))
+    return sorted(every, key=lambda copies: -copies.exposed_ns)
 
 
 def _host_side(trace: Trace, activity: DeviceActivity, chosen: Rows, main: int) -> I32:

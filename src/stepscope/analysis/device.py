@@ -11,7 +11,7 @@ from stepscope.hlo.instructions import is_control_flow
 from stepscope.hlo.waits import is_async_end
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis, MemoryKind
 from stepscope.trace.trace import Trace
 
@@ -91,7 +91,7 @@ class DeviceActivity:
         if self.by_node or not self.launched.any():
             return np.zeros(len(self), np.bool_)
         early: Bools = ~self.launched & (self.start < self.start[self.launched.argmax()])
-        for stream in np.unique(self.stream[~self.launched]).tolist():
+        for stream in distinct(self.stream[~self.launched]):
             mine = self.stream == stream
             known = mine & self.launched
             if known.any():
@@ -107,14 +107,14 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
     unnumbered = np.zeros(len(slices), np.bool_)
     unnumbered[trace.xla_ops.slice] = slices.correlation[trace.xla_ops.slice] == NULL
     by_node = bool((trace.launches.basis == LaunchBasis.NODE).any())
-    found = []
-    for device in np.unique(ops.device).tolist():
+    activities = []
+    for device in distinct(ops.device):
         low, high = np.searchsorted(ops.device, [device, device + 1])
         rows = _without_containers(trace, np.arange(low, high, dtype=np.int32), contains)
         ids, call = ops.slice[rows], ops.launch[rows]
         known = call >= 0
         start = slices.start_ns[ids]
-        found.append(
+        activities.append(
             DeviceActivity(
                 device=int(device),
                 row=rows,
@@ -131,13 +131,13 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
                 by_node=by_node,
             )
         )
-    return found
+    return activities
 
 
 def _containers(trace: Trace) -> Bools:
     """Which device ops only run other ops (XLA's control flow): what happens inside them is recorded op by op."""
     compiled, names = trace.xla_ops, trace.strings
-    used = {code for column in (compiled.op, compiled.category) for code in np.unique(column).tolist() if code >= 0}
+    used = {code for column in (compiled.op, compiled.category) for code in distinct(column) if code >= 0}
     codes = [code for code in used if is_control_flow(names[code])]
     holds = np.zeros(len(trace.slices), np.bool_)
     holds[compiled.slice] = among(compiled.op, codes) | among(compiled.category, codes)
@@ -172,7 +172,7 @@ def _categories(trace: Trace) -> U8:
 def _ends_of_copies(trace: Trace, codes: U8) -> U8:
     """Copies of a compiled program that run beside its ops: the op that ends one waits, for what lies at its ends."""
     ops, compiled, names = trace.device_ops, trace.xla_ops, trace.strings
-    used = {code for column in (compiled.op, compiled.category) for code in np.unique(column).tolist() if code >= 0}
+    used = {code for column in (compiled.op, compiled.category) for code in distinct(column) if code >= 0}
     ends = [code for code in used if is_async_end(names[code])]
     if not ends:
         return codes

@@ -15,7 +15,7 @@ from stepscope.names.tf_executors import FUNCTION, calls_graph, is_executors, is
 from stepscope.names.xla_hosts import INPUT_THREAD
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, used_codes
+from stepscope.trace.codes import among, distinct, marked, used_codes
 from stepscope.trace.forest import inherit, rows_of_track
 from stepscope.trace.tables import Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -39,15 +39,14 @@ def find_executors(trace: Trace, main: int) -> Executors | None:
     if trace.info.framework != "TensorFlow" or not len(trace.device_ops) or main < 0:
         return None
     slices, tracks = trace.slices, trace.tracks
-    runs = np.zeros(len(tracks), np.bool_)
-    runs[slices.track[among(slices.name, _codes(trace, is_executors))]] = True
+    runs = marked(slices.track[among(slices.name, _codes(trace, is_executors))], len(tracks))
     # NCCL's calls have a thread per communicator (nccl_manager.cc), on which nothing else is recorded.
     runs[slices.track[trace.launches.call]] = True
     runs[slices.track[among(slices.name, _codes(trace, is_programs))]] = False
     runs[_preparing(trace)] = False
     runs[main] = False
-    found = np.flatnonzero(runs & (tracks.kind == TrackKind.HOST_THREAD))
-    return Executors(tuple(found.tolist()), _waits(trace, main), of_pipeline(trace)) if found.size else None
+    threads = np.flatnonzero(runs & (tracks.kind == TrackKind.HOST_THREAD))
+    return Executors(tuple(threads.tolist()), _waits(trace, main), of_pipeline(trace)) if threads.size else None
 
 
 def _codes(trace: Trace, says: Callable[[str], bool]) -> list[int]:
@@ -57,7 +56,7 @@ def _codes(trace: Trace, says: Callable[[str], bool]) -> list[int]:
 def _preparing(trace: Trace) -> Rows:
     """Tracks on which tf.data prepares batches."""
     labels = trace.tracks.label
-    codes = [code for code in np.unique(labels[labels >= 0]).tolist() if INPUT_THREAD.match(trace.strings[code])]
+    codes = [code for code in distinct(labels[labels >= 0]) if INPUT_THREAD.match(trace.strings[code])]
     return np.flatnonzero(among(labels, codes))
 
 
@@ -87,4 +86,4 @@ def _waits(trace: Trace, main: int) -> iv.Intervals:
     np.minimum.at(first, around[handed - low], slices.start_ns[handed])
     waited = iv.union(np.where(first == never, slices.start_ns, first)[calls], end[calls])
     own = rows[among(slices.kind[low:high], _OWN_KINDS) & (around >= 0) & (around != rows)]
-    return iv.subtract(waited, iv.union(slices.start_ns[own], end[own]))
+    return iv.subtract(waited, iv.of(slices, own))

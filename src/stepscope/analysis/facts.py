@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account, account_devices, account_host, cores_beside, unused_devices
+from stepscope.analysis.accounting import Account, accounts_of, cores_beside, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.backpressure import FullQueue, full_queues
 from stepscope.analysis.callbacks import callbacks_around
@@ -21,8 +21,9 @@ from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.exchange.collectives import Collectives, collectives_of
 from stepscope.analysis.graph_copies import GraphCopies, graph_copies
 from stepscope.analysis.hlo.programs import TracePrograms
-from stepscope.analysis.host import HostActivity, host_activity
+from stepscope.analysis.host import HostActivity
 from stepscope.analysis.host_ops import host_ops
+from stepscope.analysis.host_roles import host_activity
 from stepscope.analysis.input_stages import InputStages, input_stages
 from stepscope.analysis.inputs import InputRanges, input_ranges
 from stepscope.analysis.kernels import KernelTable, kernel_table
@@ -35,7 +36,7 @@ from stepscope.analysis.loop_phases import set_apart
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
-from stepscope.analysis.phases import Phase, device_phases, loss_scale_branch, phase_time, slice_phases
+from stepscope.analysis.phases import Phase, device_phases, loss_scale_branch, phase_time
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
 from stepscope.analysis.producing import with_produced
 from stepscope.analysis.prologues import Prologues, prologues
@@ -44,7 +45,7 @@ from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
-from stepscope.analysis.step_rows import host_periods, joint_windows
+from stepscope.analysis.step_rows import host_periods, step_bounds
 from stepscope.analysis.steps import Markers, find_markers
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.unrecorded import with_unrecorded
@@ -54,7 +55,7 @@ from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
 
@@ -139,7 +140,7 @@ class Facts:
         """Whether step times are the device's or the host's."""
         return "device" if self.activities else "host"
 
-    @property
+    @cached_property
     def used_ns(self) -> int:
         """Total duration of the used steps."""
         return int(self.step_ns[list(self.used)].sum())
@@ -165,11 +166,15 @@ class Facts:
         """Of each of the accounts, which rules ask for again and again."""
         return {id(account): account.step_rows(self.used) for account in self.accounts}
 
+    def used_windows(self, account: Account) -> iv.Intervals:
+        """When the used steps begin and end in an account."""
+        return account.windows(self.used_rows(account))
+
     def per_step(self, total_ns: int) -> int:
         """A total over the used steps as a whole number of ns per step."""
         return round(total_ns / len(self.used)) if self.used else 0
 
-    @property
+    @cached_property
     def timed(self) -> tuple[int, ...]:
         """The used and the slow steps: what step times are quantiles of."""
         return tuple(sorted((*self.used, *(found.step for found in self.slow))))
@@ -210,7 +215,7 @@ class Facts:
     @cached_property
     def launching_tracks(self) -> list[int]:
         """The loop's tracks and every other one that launches."""
-        launching = (np.unique(activity.thread[activity.launched]).tolist() for activity in self.activities)
+        launching = (distinct(activity.thread[activity.launched]) for activity in self.activities)
         return sorted({*self.host.loop, *self.host.backward}.union(*launching))
 
     @cached_property
@@ -228,8 +233,7 @@ class Facts:
     @cached_property
     def host_op_time(self) -> iv.Intervals:
         """When they ran."""
-        start = self.trace.slices.start_ns[self.host_ops]
-        return iv.union(start, start + self.trace.slices.dur_ns[self.host_ops])
+        return iv.of(self.trace.slices, self.host_ops)
 
     @cached_property
     def prologues(self) -> Prologues:
@@ -315,7 +319,7 @@ class Facts:
         """The used steps on the host and on each device."""
         steps = list(self.used)
         start = self.markers.start[steps]
-        return (start, start + self.host_step_ns[steps]), [_bounds(account, self.used) for _, account in self.devices]
+        return (start, start + self.host_step_ns[steps]), [self.used_windows(account) for _, account in self.devices]
 
     @cached_property
     def work(self) -> list[Work]:
@@ -328,12 +332,12 @@ class Facts:
         """What the compiled programs in the profile say of its ops."""
         return TracePrograms(self.trace)
 
-    @property
+    @cached_property
     def mean_step_ns(self) -> int | None:
         """Mean duration of the used steps: what parts, costs and savings are shares of."""
         return round(self.used_ns / len(self.used)) if self.used else None
 
-    @property
+    @cached_property
     def median_step_ns(self) -> int | None:
         """Median duration of the timed steps."""
         return int(np.median(self.step_ns[list(self.timed)])) if self.used else None
@@ -389,15 +393,15 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     markers = set_apart(trace, find_markers(trace, activities, once))
     host = with_produced(host_activity(trace, markers.slices, once), activities, markers)
     activities = with_unrecorded(trace, activities, host, markers)
-    accounts = _accounts(trace, activities, host, markers)
+    accounts = accounts_of(trace, activities, host, markers)
     complete = complete_steps(step_contents(trace, markers, activities, once))
     timed = used_steps(complete)
     beside = cores_beside(trace, accounts)
     chips = [account for account in accounts if account.rows.device not in beside]
     unused = unused_devices(chips, timed, markers.own) | beside
-    step_bounds = _step_bounds(markers, [account for account in accounts if account.rows.device not in unused])
-    slow = slow_steps(accounts, timed, step_bounds, most_without_core(trace, host.main, step_bounds), once, unused)
-    used = tuple(step for step in timed if step not in {found.step for found in slow})
+    together = step_bounds(markers, [account.rows for account in accounts if account.rows.device not in unused])
+    slow = slow_steps(accounts, timed, together, most_without_core(trace, host.main, together), once, unused)
+    used = tuple(step for step in timed if step not in {each.step for each in slow})
     tick("accounting", 1, 4)
     locator = Locator(trace)
     devices = list(zip(activities, accounts, strict=False))
@@ -405,9 +409,8 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     syncs = [find_syncs(trace, (each.busy, busy), own, host, locator, (markers, used)) for each, own in devices]
     copies = [find_copies(trace, *device, locator, used, host.main) for device in devices]
     tick("accounting", 2, 4)
-    bounds = [_bounds(account, used) for _, account in devices]
-    said = slice_phases(trace)
-    phases = [phase_time(a, device_phases(trace, a, said), each) for a, each in zip(activities, bounds, strict=True)]
+    bounds = [account.windows(account.step_rows(used)) for _, account in devices]
+    phases = [phase_time(a, device_phases(trace, a), each) for a, each in zip(activities, bounds, strict=True)]
     kernels = kernel_table(trace, activities, bounds)
     tick("accounting", 3, 4)
     xla = xla_facts(trace, activities, bounds, host, markers, used)
@@ -423,28 +426,10 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         slow=slow,
         accounts=accounts,
         unused=unused,
-        step_bounds=step_bounds,
+        step_bounds=together,
         syncs=syncs,
         copies=copies,
         phases=phases,
         kernels=kernels,
         xla=xla,
     )
-
-
-def _accounts(trace: Trace, activities: list[DeviceActivity], host: HostActivity, markers: Markers) -> list[Account]:
-    if activities:
-        return account_devices(trace, activities, host, markers)
-    account = account_host(trace, host, markers)
-    return [] if account is None else [account]
-
-
-def _bounds(account: Account, used: tuple[int, ...]) -> tuple[I64, I64]:
-    rows = account.step_rows(used)
-    return account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
-
-
-def _step_bounds(markers: Markers, accounts: list[Account]) -> tuple[I64, I64]:
-    if not accounts:
-        return markers.start, markers.start + host_periods(markers)
-    return joint_windows([account.rows for account in accounts], len(markers))

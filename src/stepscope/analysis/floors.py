@@ -18,6 +18,7 @@ from stepscope.analysis.peaks import best_flops, device_peaks
 from stepscope.analysis.roofline import OpRoof, Work, op_roofs
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.record import record
+from stepscope.trace.codes import distinct
 from stepscope.trace.tables import F64, I64, NULL, Rows
 
 _SIXTEEN_BITS = ("fp16", "bf16")
@@ -109,12 +110,12 @@ def reached_ns(work: Work, target: str) -> F64:
     this profile; 0 where there are none."""
     products = op_roofs(work)
     flops = _known(work, work.costs.flops)
-    found = np.zeros(len(flops))
-    for one in np.unique(flops[(flops > 0) & work.eligible]).tolist():
+    shortest = np.zeros(len(flops))
+    for one in distinct(flops[(flops > 0) & work.eligible]):
         rate = reached(products, target, one)
         if rate is not None:
-            found[flops == one] = one / rate
-    return found * _share_of_op(work)
+            shortest[flops == one] = one / rate
+    return shortest * _share_of_op(work)
 
 
 def _known(work: Work, column: I64) -> F64:

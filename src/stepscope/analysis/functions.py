@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.record import record
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import ANY_EVENTS, Trace
@@ -28,7 +28,7 @@ def only_functions(trace: Trace) -> bool:
 
     Ranges alone are functions only in a format that has no other kind of slice.
     """
-    kinds = set(np.unique(trace.slices.kind).tolist())
+    kinds = set(distinct(trace.slices.kind))
     named = Kind.PYTHON_FRAME in kinds or (bool(kinds) and trace.info.format == ANY_EVENTS)
     return named and kinds <= {*_FUNCTION_KINDS, Kind.OTHER}
 

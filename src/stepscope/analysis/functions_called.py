@@ -7,18 +7,17 @@ equals the first within an iteration.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.limits import CALLS_OCCASIONAL, CALLS_REPEATED
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import I32, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
-_CALL = re.compile(r"^EagerLocalExecute: __inference_(?P<name>.+)_\d+$")
+_CALL = regex(r"^EagerLocalExecute: __inference_(?P<name>.+)_\d+$")
 _LONGEST = 2_048
 
 

@@ -13,6 +13,7 @@ from stepscope.analysis.where import Where
 from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.forest import innermost_at
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -39,18 +40,18 @@ class Gap:
     where: Where
 
 
-def longest_gaps(facts: Facts, count: int = SHOWN) -> list[Gap]:
+def longest_gaps(facts: Facts) -> list[Gap]:
     """The longest idle intervals over the devices that are used, longest first."""
-    found = []
+    longest = []
     for activity, account in facts.devices:
         if activity.device in facts.unused:
             continue
         assert account.idle is not None
         gaps = account.idle.gaps
         length = gaps.end - gaps.start
-        for g in np.argsort(-length, kind="stable")[:count].tolist():
-            found.append(_gap(facts, activity, account, g))
-    return sorted(found, key=lambda gap: -gap.dur_ns)[:count]
+        for g in np.argsort(-length, kind="stable")[:SHOWN].tolist():
+            longest.append(_gap(facts, activity, account, g))
+    return sorted(longest, key=lambda gap: -gap.dur_ns)[:SHOWN]
 
 
 def gap_at(facts: Facts, at: int, window: tuple[int, int], cause: Category) -> Gap | None:
@@ -67,6 +68,7 @@ def gap_at(facts: Facts, at: int, window: tuple[int, int], cause: Category) -> G
     return _gap(facts, facts.activities[at], facts.accounts[at], longest)
 
 
+@shared
 def crosses_step(account: Account) -> Bools:
     """Per gap, whether a step begins or ends in it: rows end where an op ends, so it then starts the next row."""
     assert account.idle is not None
@@ -131,25 +133,25 @@ def _largest_parts(idle: Idle, chosen: I32) -> I64:
     total = np.bincount(group, (idle.pieces.end - idle.pieces.start)[rows], groups.size)
     order = np.lexsort((first, -total, groups // size))
     gap, at = np.unique((groups // size)[order], return_index=True)
-    found = np.full(len(idle.gaps), -1, np.int64)
-    found[gap] = (groups % size)[order][at]
-    return found
+    largest = np.full(len(idle.gaps), -1, np.int64)
+    largest[gap] = (groups % size)[order][at]
+    return largest
 
 
 def _doing(trace: Trace, tracks: I32, starts: I64, ends: I64) -> I32:
     """Per interval, the innermost slice of a thread that covers half of it or more, as seen from its middle; -1 for
     none."""
     slices = trace.slices
-    found = innermost_at(slices, tracks, (starts + ends) // 2)
-    unsettled = np.flatnonzero(found >= 0)
+    doing = innermost_at(slices, tracks, (starts + ends) // 2)
+    unsettled = np.flatnonzero(doing >= 0)
     while unsettled.size:
-        at = found[unsettled]
+        at = doing[unsettled]
         covered = np.minimum(slices.start_ns[at] + slices.dur_ns[at], ends[unsettled])
         covered -= np.maximum(slices.start_ns[at], starts[unsettled])
         unsettled = unsettled[2 * covered < (ends - starts)[unsettled]]
-        found[unsettled] = slices.parent[found[unsettled]]
-        unsettled = unsettled[found[unsettled] >= 0]
-    return found
+        doing[unsettled] = slices.parent[doing[unsettled]]
+        unsettled = unsettled[doing[unsettled] >= 0]
+    return doing
 
 
 def _label(trace: Trace, track: int) -> str | None:

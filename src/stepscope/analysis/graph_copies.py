@@ -7,8 +7,6 @@ count by their place: nothing else is launched between them and the graph.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -16,6 +14,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.kernels import Family, describe
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import outermost
@@ -23,7 +22,7 @@ from stepscope.trace.tables import I64, U8, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _OTHER, _COPY, _GRAPH, _BESIDE = range(4)
-_ASKS = re.compile(r"^aten::(?:_foreach_copy_?|copy_|clone|contiguous|_to_copy|to)$")
+_ASKS = regex(r"^aten::(?:_foreach_copy_?|copy_|clone|contiguous|_to_copy|to)$")
 
 
 @record
@@ -69,11 +68,11 @@ def _what(trace: Trace, activity: DeviceActivity) -> U8:
     )
     graph = mapped(slices.name[np.maximum(activity.call, 0)], trace.strings, _launches_graph, np.bool_)
     beside = among(activity.category, [c.code for c in (Category.COPY_H2D, Category.COPY_D2H, Category.MEMSET)])
-    found = np.full(len(activity), _OTHER, np.uint8)
-    found[copies] = _COPY
-    found[beside] = _BESIDE
-    found[graph & activity.launched] = _GRAPH
-    return found
+    kinds = np.full(len(activity), _OTHER, np.uint8)
+    kinds[copies] = _COPY
+    kinds[beside] = _BESIDE
+    kinds[graph & activity.launched] = _GRAPH
+    return kinds
 
 
 def _copies(name: str) -> bool:
@@ -90,7 +89,7 @@ def asking(trace: Trace, activity: DeviceActivity, ops: Rows) -> iv.Intervals:
     asks = (slices.kind == Kind.HOST_OP) & mapped(slices.name, trace.strings, _is_asking, np.bool_)
     outer = outermost(asks, slices.parent)[calls]
     rows = np.unique(np.where(outer >= 0, outer, calls))
-    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
+    return iv.of(slices, rows)
 
 
 def _is_asking(name: str) -> bool:

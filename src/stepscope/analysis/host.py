@@ -3,60 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from stepscope.analysis.categories import Category
-from stepscope.analysis.executors import Executors, find_executors
-from stepscope.analysis.followed import followed, for_devices
-from stepscope.analysis.limits import CACHE_LOOKUP_NS, DISPATCH_GAP_NS
-from stepscope.analysis.once import Once, OneTimeWork
-from stepscope.analysis.turns import taking_turns
-from stepscope.names.calls import CallRole, classify_call
-from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.names.xla_hosts import (
-    INPUT_WAIT,
-    MISS_EVIDENCE,
-    XlaRole,
-    classify_xla_name,
-    is_lazy_phase,
-    runs_program,
-)
+from stepscope.analysis.executors import Executors
+from stepscope.analysis.limits import DISPATCH_GAP_NS
+from stepscope.analysis.once import OneTimeWork
+from stepscope.names.xla_hosts import INPUT_WAIT, XlaRole
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped, used_codes
-from stepscope.trace.forest import holding, inherit, is_outermost, outermost, rows_of_track
-from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
+from stepscope.trace.codes import among, used_codes
+from stepscope.trace.forest import is_outermost, rows_of_track
+from stepscope.trace.tables import I32, I64, U8, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
 NO_CAUSE = 255
 
-_ROLE_CAUSES = {
-    HostRole.PROFILER: Category.PROFILER,
-    HostRole.GC: Category.GC,
-    HostRole.COMPILE: Category.COMPILE,
-    HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO,
-    HostRole.INPUT: Category.INPUT,
-}
-_XLA_CAUSES = {
-    XlaRole.GRAPH_BUILD: Category.GRAPH_BUILD,
-    XlaRole.COMPILE: Category.COMPILE,
-    XlaRole.TRANSFER: Category.TRANSFER,
-    XlaRole.INFEED: Category.INFEED,
-    XlaRole.CALLBACK: Category.PYTHON,
-    XlaRole.INPUT: Category.INPUT,
-    XlaRole.STEP_MARKER: Category.GRAPH_BUILD,
-    XlaRole.LAZY_PHASE: Category.GRAPH_BUILD,
-    # Starting a program that is compiled already, loading it included, is launching it.
-    XlaRole.EXECUTE: Category.LAUNCH,
-    XlaRole.DISPATCH: Category.LAUNCH,
-}
 _WRAPPERS = (XlaRole.STEP_MARKER, XlaRole.LAZY_PHASE, XlaRole.DISPATCH)
 """Ranges around all of these: only what nothing inside them explains is theirs."""
-_NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 _COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE, Kind.STEP)
+_FOLLOWED = {
+    Category.COMPILE: XlaRole.COMPILE,
+    Category.INFEED: XlaRole.INFEED,
+    Category.TRANSFER: XlaRole.TRANSFER,
+}
+"""What XLA does on threads of its own while the main thread waits for it: sending batches, feeding them in, compiling.
+The main thread then shows a wait, or nothing but ranges that the program named; what it waits for is what the helper
+does.
+"""
+_ROLES = tuple(XlaRole)
+
+
+def role_code(role: XlaRole) -> int:
+    """The place of a role in ``HostActivity.roles``."""
+    return _ROLES.index(role)
 
 
 @record
@@ -142,12 +125,12 @@ class HostActivity:
         return iv.subtract(covered, self._computing()) if cause is Category.INPUT else covered
 
     def _computing(self) -> iv.Intervals:
-        found = []
+        busy = []
         for member in self.pool:
             low, kinds, causes = self._of_track(member)
             working = self._cover(low, among(kinds, (Kind.HOST_OP, Kind.RUNTIME_CALL)))
-            found.append(iv.subtract(self.alone(member, working), self._cover(low, causes == Category.INPUT.code)))
-        return iv.joined(found)
+            busy.append(iv.subtract(self.alone(member, working), self._cover(low, causes == Category.INPUT.code)))
+        return iv.joined(busy)
 
     def alone(self, track: int, spans: iv.Intervals) -> iv.Intervals:
         """Time of a thread but for what the main one spends waiting for executors, whatever range is around it."""
@@ -168,10 +151,10 @@ class HostActivity:
         else:
             chosen = causes == cause.code
         if cause is Category.GRAPH_BUILD:
-            wraps = among(self.roles[low : low + kinds.size], [_role_code(role) for role in _WRAPPERS])
+            wraps = among(self.roles[low : low + kinds.size], [role_code(role) for role in _WRAPPERS])
             explained = self._cover(low, (causes != NO_CAUSE) & ~wraps)
             parts = self._cover(low, chosen & ~wraps), iv.subtract(self._cover(low, chosen & wraps), explained)
-            return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            return iv.joined(parts)
         covered = self._cover(low, chosen)
         if cause is Category.PYTHON:
             return self.alone(track, covered)
@@ -181,7 +164,7 @@ class HostActivity:
 
     def in_role(self, role: XlaRole) -> Bools:
         """Which slices are of a role of XLA's."""
-        return np.asarray(self.roles == _role_code(role))
+        return np.asarray(self.roles == role_code(role))
 
     @cached_property
     def takes_batch(self) -> Bools:
@@ -242,9 +225,7 @@ class HostActivity:
         return self.alone(track, self._cover(low, among(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | named))
 
     def _cover(self, low: int, chosen: Bools) -> iv.Intervals:
-        rows = low + np.flatnonzero(chosen)
-        start = self.trace.slices.start_ns[rows]
-        return iv.union(start, start + self.trace.slices.dur_ns[rows])
+        return iv.of(self.trace.slices, low + np.flatnonzero(chosen))
 
     def _overhead(self, cause: Category) -> iv.Intervals:
         """The profiler's overhead, and what it counts as such, holds up whichever thread is in a call; the profile
@@ -253,175 +234,45 @@ class HostActivity:
         return self._cover(0, chosen)
 
 
-def host_activity(trace: Trace, markers: I32, once: OneTimeWork) -> HostActivity:
-    """Classify every host slice by its name, once per distinct name; ``markers`` are the slices that mark steps,
-    ``once`` is the work that is done once."""
-    pool = _pool(trace)
-    main = main_thread(trace, pool)
-    executors = None if pool else find_executors(trace, main)
-    pool = pool if executors is None else (main, *executors.tracks)
-    roles = _xla_roles(trace)
-    causes = _causes(trace, roles, once)
-    waits = _waits(trace, roles, main)
-    backward = _backward_threads(trace, main)
-    workers = () if pool else taking_turns(trace, main, backward)
-    made = HostActivity(trace, main, backward, markers, causes, roles, waits, once, pool, executors, workers)
-    return replace(made, waits=for_devices(made), _sets={})
+def helpers(host: HostActivity, cause: Category) -> tuple[int, ...]:
+    """Tracks of threads that do something of a cause which the main one may be waiting for."""
+    role, trace = _FOLLOWED.get(cause), host.trace
+    if role is None or host.main < 0 or not len(trace.device_ops):
+        return ()
+    tracks = np.unique(trace.slices.track[host.in_role(role)]).tolist()
+    own = (*host.loop, *host.turns)
+    return tuple(track for track in tracks if track not in own and trace.tracks.kind[track] == TrackKind.HOST_THREAD)
 
 
-def _pool(trace: Trace) -> tuple[int, ...]:
-    """Host tracks that hold nodes of a TensorFlow graph: no profile says which thread of the pool ran a node."""
-    tracks = np.unique(trace.slices.track[trace.nodes.slice])
-    return tuple(tracks[trace.tracks.kind[tracks] == TrackKind.HOST_THREAD].tolist())
+def followed(host: HostActivity, cause: Category) -> iv.Intervals:
+    """When helpers did something of a cause while the main thread was in a wait, or showed nothing but ranges that the
+    program named."""
+    done = [host.own_time(helper, cause) for helper in helpers(host, cause)]
+    return iv.intersect(iv.joined(done), _waiting(host)) if done else iv.EMPTY
 
 
-def main_thread(trace: Trace, pool: tuple[int, ...] = ()) -> int:
-    """The track with step markers, else the host thread with most time covered by ops, calls and annotations.
-
-    Where there is a ``pool``, one of its tracks.
-    """
-    slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
-    if pool:
-        on_host &= among(slices.track, pool)
-    for kinds in ((Kind.STEP,), (Kind.HOST_OP, Kind.ANNOTATION, Kind.RUNTIME_CALL), (Kind.PYTHON_FRAME,)):
-        rows = np.flatnonzero(among(slices.kind, kinds) & on_host)
-        if rows.size:
-            weight = np.bincount(slices.track[rows], slices.dur_ns[rows])
-            count = np.bincount(slices.track[rows])
-            return int(count.argmax() if Kind.STEP in kinds else weight.argmax())
-    return -1
+def for_devices(host: HostActivity) -> Waits:
+    """The waits without those for a helper: half of the time or more it works, and no device does."""
+    waits, trace = host.waits, host.trace
+    helping = iv.joined([host.own_time(helper, cause) for cause in _FOLLOWED for helper in helpers(host, cause)])
+    if not len(helping[0]):
+        return waits
+    helping = iv.subtract(helping, iv.of(trace.slices, trace.device_ops.slice))
+    helped = 2 * iv.covered_between(helping, waits.start, waits.end) >= waits.end - waits.start
+    kept = ~(helped & host.in_role(XlaRole.WAIT)[waits.slice])
+    return replace(
+        waits, slice=waits.slice[kept], track=waits.track[kept], start=waits.start[kept], end=waits.end[kept]
+    )
 
 
-def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
-    """Threads other than the main one on which autograd's engine ran."""
-    engine = [code for code, text in enumerate(trace.strings) if text.startswith("autograd::engine::")]
-    tracks = np.unique(trace.slices.track[among(trace.slices.name, engine)])
-    return tuple(track for track in tracks.tolist() if track != main)
-
-
-def _causes(trace: Trace, roles: U8, once: OneTimeWork) -> U8:
-    slices = trace.slices
-    causes = np.full(len(slices), NO_CAUSE, np.uint8)
-    causes[(slices.kind == Kind.ALLOCATION) & ~_sets_up(trace)] = Category.ALLOCATOR.code
-    causes[slices.kind == Kind.COMPILE] = Category.COMPILE.code
-    causes[once.slice[once.rows(Once.LOADING, Once.START_UP)]] = Category.COMPILE.code
-    causes[slices.kind == Kind.OVERHEAD] = Category.PROFILER.code
-    for kind in _NAMED_KINDS:
-        rows = np.flatnonzero(slices.kind == kind)
-        cause_of = partial(_cause_code, is_python=kind == Kind.PYTHON_FRAME)
-        found = mapped(slices.name[rows], trace.strings, cause_of, np.uint8)
-        causes[rows[found != NO_CAUSE]] = found[found != NO_CAUSE]
-    for role, cause in _XLA_CAUSES.items():
-        mine = roles == _role_code(role)
-        if role is XlaRole.DISPATCH:  # what a call is for says more than that it is one
-            mine &= causes != Category.CHECKPOINT_IO.code
-        causes[mine] = cause.code
-    # The program of a call in which something was built was not in the cache: the rest of the call built it too.
-    built = holding(among(roles, [_role_code(role) for role in MISS_EVIDENCE]), slices.parent)
-    causes[built & (roles == _role_code(XlaRole.DISPATCH))] = Category.GRAPH_BUILD.code
-    return causes
-
-
-def _sets_up(trace: Trace) -> Bools:
-    """Frees that end before the device ever worked: there was nothing to free, so that they create the context."""
-    slices = trace.slices
-    found = np.zeros(len(slices), np.bool_)
-    if not len(trace.device_ops):
-        return found
-    begun = slices.start_ns[trace.device_ops.slice].min()
-    rows = np.flatnonzero((slices.kind == Kind.ALLOCATION) & (slices.start_ns + slices.dur_ns <= begun))
-    found[rows] = mapped(slices.name[rows], trace.strings, _frees, np.bool_)
-    return found
-
-
-def _frees(name: str) -> bool:
-    return classify_call(name).role is CallRole.FREE
-
-
-def _cause_code(name: str, *, is_python: bool) -> int:
-    role = classify_host_name(name, is_python)
-    return NO_CAUSE if role is None else _ROLE_CAUSES[role].code
-
-
-_ROLES = tuple(XlaRole)
-
-
-def _role_code(role: XlaRole) -> int:
-    return _ROLES.index(role)
-
-
-def _xla_roles(trace: Trace) -> U8:
-    """Per slice, the code of what XLA does in it, ``NO_CAUSE`` for none; PyTorch's own profiler records no XLA."""
-    slices = trace.slices
-    roles = np.full(len(slices), NO_CAUSE, np.uint8)
-    if trace.info.framework == "PyTorch":
-        return roles
-    for kind in (*_NAMED_KINDS, Kind.RUNTIME_CALL):
-        rows = np.flatnonzero(slices.kind == kind)
-        code_of = partial(_xla_code, is_python=kind == Kind.PYTHON_FRAME)
-        roles[rows] = mapped(slices.name[rows], trace.strings, code_of, np.uint8)
-    if trace.info.framework == "PyTorch/XLA":
-        rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (roles == NO_CAUSE))
-        rows = rows[mapped(slices.name[rows], trace.strings, is_lazy_phase, np.bool_)]
-        roles[rows] = _role_code(XlaRole.LAZY_PHASE)
-    roles[_looks_up(trace, roles)] = NO_CAUSE
-    return roles
-
-
-def _looks_up(trace: Trace, roles: U8) -> Bools:
-    """Frames of the functions that trace and compile which found what they wanted in a cache: they took next to no
-    time, and nothing of the framework's own ranges inside them says that anything was built."""
-    slices = trace.slices
-    builds = among(roles, [_role_code(role) for role in MISS_EVIDENCE])
-    frames = builds & (slices.kind == Kind.PYTHON_FRAME)
-    short = frames & ~holding(builds & ~frames, slices.parent)
-    outer = outermost(frames, slices.parent)
-    return np.asarray(short & short[outer] & (slices.dur_ns[outer] < CACHE_LOOKUP_NS))
-
-
-def _xla_code(name: str, *, is_python: bool) -> int:
-    role = classify_xla_name(name, is_python)
-    return NO_CAUSE if role is None else _role_code(role)
-
-
-def _waits(trace: Trace, roles: U8, main: int) -> Waits:
-    """Synchronise calls, blocking copies, and the calls behind copies that return only when the stream reached them.
-
-    A copy to pageable host memory blocks its caller until it is done; one from pageable memory until the stream has
-    reached it and the data is staged (CUDA documentation, "API synchronization behavior"), so that this wait ends
-    where the copy begins: the time to send the data is the copy's.
-    """
-    slices, ops = trace.slices, trace.device_ops
-    runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
-    blocking = slices.kind == Kind.SYNC
-    blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
-    # XLA's worker threads wait for each other all the time; a step is held up where its own thread waits.
-    waiting = among(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH))) & (slices.track == main)
-    blocking |= waiting & ~_inside_programs(trace)
+def _waiting(host: HostActivity) -> iv.Intervals:
+    slices = host.trace.slices
+    mine = slices.track == host.main
+    waits = mine & (host.in_role(XlaRole.WAIT) | (slices.kind == Kind.SYNC))
+    named = among(slices.kind, (Kind.ANNOTATION, Kind.STEP)) & ~host.has_cause
     end = slices.start_ns + slices.dur_ns
-    pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
-    to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)
-    copies = np.flatnonzero((pageable | to_host) & (ops.launch >= 0))
-    calls, begun = ops.launch[copies], slices.start_ns[ops.slice[copies]]
-    blocking[calls] = True
-    blocking &= not trace.completeness.nameless
-    # A wait inside a wait is the same wait.
-    blocking = is_outermost(blocking, slices.parent)
-    end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
-    rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
-    return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
-
-
-def _inside_programs(trace: Trace) -> Bools:
-    """Which slices lie where a host thread itself runs a compiled program."""
-    codes = [code for code, name in enumerate(trace.strings) if runs_program(name)]
-    programs = np.where(among(trace.slices.name, codes), 0, -1).astype(np.int32)
-    return np.asarray(inherit(programs, trace.slices.parent) >= 0)
-
-
-def _is_blocking_copy(name: str) -> bool:
-    return classify_call(name).role is CallRole.COPY_BLOCKING
+    silent = iv.complement(iv.of(slices, mine & ~waits & ~named), int(slices.start_ns.min()), int(end.max()))
+    return iv.joined([silent, iv.of(slices, waits), host.blocked])
 
 
 def _closed(a: iv.Intervals, gap_ns: int) -> iv.Intervals:

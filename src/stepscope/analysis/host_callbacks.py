@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -14,13 +12,14 @@ from stepscope.analysis.waits import callback_waits
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.names.host_callbacks import hands_on, wraps_callback
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped, used_codes
+from stepscope.trace.codes import among, mapped, marked, used_codes
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
-_NUMBER = re.compile(r"(?:\.\d+)+$")
+_NUMBER = regex(r"(?:\.\d+)+$")
 JAXS_OWN = ("debug_print",)
 """Ops that call no function of the user's."""
 _LOOKED_AT = 100
@@ -47,12 +46,6 @@ def callback_slices(trace: Trace, host: HostActivity, device: int) -> I32:
     return drawn if drawn.size else host.called_python
 
 
-def spans_of(trace: Trace, slices: I32) -> iv.Intervals:
-    """When some slices ran."""
-    start = trace.slices.start_ns[slices]
-    return iv.union(start, start + trace.slices.dur_ns[slices])
-
-
 def host_callbacks(trace: Trace, host: HostActivity, account: Account, rows: list[int]) -> tuple[HostCallback, ...]:
     """What a device waited for in some rows of its account, the op that took longest first."""
     device = account.rows.device
@@ -68,8 +61,8 @@ def host_callbacks(trace: Trace, host: HostActivity, account: Account, rows: lis
     calls = calls[iv.covered_between(used, start, start + 1) > 0]
     start = trace.slices.start_ns[calls]
     cost = iv.covered_between(idle, start, start + trace.slices.dur_ns[calls])
-    found = [_of_op(trace, op, calls[mine], cost[mine]) for op, mine in _by_op(trace, calls).items()]
-    return tuple(sorted((each for each in found if each.ns), key=lambda each: -each.ns))
+    callbacks = [_of_op(trace, op, calls[mine], cost[mine]) for op, mine in _by_op(trace, calls).items()]
+    return tuple(sorted((each for each in callbacks if each.ns), key=lambda each: -each.ns))
 
 
 def _by_op(trace: Trace, calls: I32) -> dict[str, Bools]:
@@ -95,8 +88,7 @@ def _functions(trace: Trace, calls: I32) -> tuple[Where, ...]:
     slices = trace.slices
     frames = np.where(slices.kind == Kind.PYTHON_FRAME, slices.name, np.int32(-1))
     wrappers = np.flatnonzero(mapped(frames, trace.strings, wraps_callback, np.bool_))
-    is_wrapper = np.zeros(len(slices), np.bool_)
-    is_wrapper[wrappers] = True
+    is_wrapper = marked(wrappers, len(slices))
     own = mapped(frames, trace.strings, _is_users, np.bool_) & (outermost(is_wrapper, slices.parent) >= 0)
     rows = np.flatnonzero(is_outermost(own, slices.parent))
     total: dict[Where, int] = {}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
 
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.placement import METADATA_OPS
-from stepscope.trace.codes import among, mapped
+from stepscope.regex import regex
+from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.forest import holding, inherit, is_outermost, summed
 from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -18,8 +18,8 @@ _REACHES = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 # What hands over work, or waits for it elsewhere (other ranks, another device's ops, the body of a function), computes
 # nothing itself. XLA's frameworks run ops in programs: C++ functions are all they show beside them.
 _OPS = {
-    "PyTorch": re.compile(r"^(?!c10d::|nccl:|gloo:)\w+::"),
-    "TensorFlow": re.compile(r"^[^\s:]+:(?!(?:Stateful)?PartitionedCall|While|If|NoOp)[A-Z]\w*$"),
+    "PyTorch": regex(r"^(?!c10d::|nccl:|gloo:)\w+::"),
+    "TensorFlow": regex(r"^[^\s:]+:(?!(?:Stateful)?PartitionedCall|While|If|NoOp)[A-Z]\w*$"),
 }
 """Names of ops: PyTorch's have a namespace, TensorFlow's in an XPlane the type behind the name of their node."""
 
@@ -46,8 +46,7 @@ def host_ops(trace: Trace, host: HostActivity, least_ns: int) -> I32:
     reaches[trace.launches.call] = True
     caused = inherit(np.where(host.causes != NO_CAUSE, np.int32(1), np.int32(-1)), slices.parent) > 0
     if len(trace.nodes):
-        computes = np.zeros(len(slices), np.bool_)
-        computes[trace.nodes.slice[trace.nodes.placement >= 0]] = True
+        computes = marked(trace.nodes.slice[trace.nodes.placement >= 0], len(slices))
         computing = np.where(computes, slices.dur_ns, 0)
     else:
         computes = mapped(slices.name, trace.strings, partial(is_computing_op, framework=framework), np.bool_)
@@ -78,6 +77,7 @@ def _own_time(trace: Trace, computes: Bools, least_ns: int) -> I64:
     last = np.append(first[1:], True)[: around.size]
     np.maximum.at(longest, around[last], end[around[last]] - end[inner[last]])
     own = np.where(longest >= least_ns, longest, 0)
-    leaves = np.setdiff1d(ops, around)
+    has_inner = marked(around, len(slices))
+    leaves = ops[~has_inner[ops]]
     own[leaves] = slices.dur_ns[leaves]
     return np.where(computes, own, 0)

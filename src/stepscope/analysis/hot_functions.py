@@ -42,13 +42,13 @@ def hot_functions(
     mine = (slices.track == host.main) & among(slices.kind, _CODE) & among(step, used)
     rows = np.flatnonzero(mine & (outermost(known, slices.parent) < 0))
     names = locator.functions[rows]
-    found = []
+    functions = []
     for code in used_codes(names, len(trace.strings)).tolist():
         same = rows[names == code]
         frame = locator.frame(trace.strings[code])
         if frame is not None:
-            found.append(HotFunction(frame, int(own[same].sum()), int(same[own[same].argmax()])))
-    return tuple(sorted(found, key=lambda each: -each.ns))
+            functions.append(HotFunction(frame, int(own[same].sum()), int(same[own[same].argmax()])))
+    return tuple(sorted(functions, key=lambda each: -each.ns))
 
 
 def _own(trace: Trace, markers: Markers) -> I64:

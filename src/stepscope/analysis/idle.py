@@ -24,7 +24,7 @@ from stepscope.analysis.waits import callback_waits, drawn_waits, told_waits
 from stepscope.compiled import kernel
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -104,7 +104,7 @@ def explain_idle(
 def _callbacks(trace: Trace, device: int) -> iv.Intervals:
     """When a device waited for a Python function that its program calls."""
     rows = trace.device_waits.slice[callback_waits(trace, device)]
-    return iv.union(trace.slices.start_ns[rows], trace.slices.start_ns[rows] + trace.slices.dur_ns[rows])
+    return iv.of(trace.slices, rows)
 
 
 def _waits_for_others(
@@ -112,9 +112,9 @@ def _waits_for_others(
 ) -> tuple[Pieces, list[IdleBlame]]:
     """Pieces in which the host is blocked in a wait while another device works are that wait's: it launches nothing."""
     launching = pieces.category == Category.LAUNCH.code
-    found: list[IdleBlame] = []
+    blames: list[IdleBlame] = []
     waits, parts = host.waits, [Pieces(*(values[~launching] for values in columns(pieces)))]
-    for thread in np.unique(gaps.thread[pieces.gap[launching]]).tolist() if len(others[0]) else ():
+    for thread in distinct(gaps.thread[pieces.gap[launching]]) if len(others[0]) else ():
         mine = launching & (gaps.thread[pieces.gap] == thread)
         rest = pieces.start[mine], pieces.end[mine]
         launching &= ~mine
@@ -128,11 +128,11 @@ def _waits_for_others(
             rest = iv.subtract(rest, taken)
             wait = waits.slice[rows[np.searchsorted(waits.start[rows], taken[0], "right") - 1]]
             gap = np.searchsorted(gaps.start, taken[0], "right") - 1
-            found.append(IdleBlame(gap.astype(np.int32), wait, taken[1] - taken[0]))
+            blames.append(IdleBlame(gap.astype(np.int32), wait, taken[1] - taken[0]))
             parts.append(pieces_of(taken, Category.SYNC))
         parts.append(pieces_of(rest, Category.LAUNCH))
     parts.append(Pieces(*(values[launching] for values in columns(pieces))))
-    return (in_order(parts, gaps), found) if found else (pieces, found)
+    return (in_order(parts, gaps), blames) if blames else (pieces, blames)
 
 
 def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, latency: int, held: I64) -> list[Pieces]:
@@ -162,14 +162,14 @@ def _drawn_waits(
 ) -> iv.Intervals:
     """When a wait was drawn on the very stream of the op that ended a gap."""
     stream_of_gap = activity.stream[gaps.cause_op[rows]]
-    found = [
+    waits = [
         iv.intersect(
             drawn_waits(trace, activity.device, stream),
             (gaps.start[rows][stream_of_gap == stream], gaps.end[rows][stream_of_gap == stream]),
         )
-        for stream in np.unique(trace.device_waits.stream).tolist()
+        for stream in distinct(trace.device_waits.stream)
     ]
-    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
+    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *waits, strict=True)))
 
 
 def _arriving(activity: DeviceActivity, gaps: Gaps, chosen: Bools, host: HostActivity) -> list[Pieces]:
@@ -177,14 +177,14 @@ def _arriving(activity: DeviceActivity, gaps: Gaps, chosen: Bools, host: HostAct
     length, later = time_between_launches(activity, gaps, chosen)
     launch, thread = gaps.launch[chosen], gaps.thread[chosen]
     order = np.argsort(launch, kind="stable")
-    found = [pieces_of(kept(gaps.start[chosen], gaps.end[chosen] - length), Category.LAUNCH_LATENCY)]
-    for track in np.unique(thread).tolist():
+    pieces = [pieces_of(kept(gaps.start[chosen], gaps.end[chosen] - length), Category.LAUNCH_LATENCY)]
+    for track in distinct(thread):
         mine = order[thread[order] == track]
         begin, add = (launch - length)[mine], later[mine]
         for part in _of_thread((begin, launch[mine]), host, track):
             moved = add[np.searchsorted(begin, part.start, "right") - 1]
-            found.append(Pieces(part.start + moved, part.end + moved, part.category, part.gap))
-    return found
+            pieces.append(Pieces(part.start + moved, part.end + moved, part.category, part.gap))
+    return pieces
 
 
 def _unrecorded(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostActivity) -> list[Pieces]:
@@ -195,13 +195,13 @@ def _unrecorded(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostAc
     if not told_by_time(trace, activity, host):
         return [pieces_of(spans, Category.UNKNOWN_DEVICE)]
     long = spans[1] - spans[0] >= TOLD_BY_TIME_NS
-    rest, found = (spans[0][long], spans[1][long]), []
+    rest, pieces = (spans[0][long], spans[1][long]), []
     for cause in HOST_CAUSES:
         own = host.time(host.main, cause)
         taken = iv.intersect(rest, iv.subtract(own, host.blocked) if cause is Category.LAUNCH else own)
         rest = iv.subtract(rest, taken)
-        found.append(pieces_of(taken, cause))
-    return [*found, *(pieces_of(part, Category.UNKNOWN_DEVICE) for part in (rest, (spans[0][~long], spans[1][~long])))]
+        pieces.append(pieces_of(taken, cause))
+    return [*pieces, *(pieces_of(part, Category.UNKNOWN_DEVICE) for part in (rest, (spans[0][~long], spans[1][~long])))]
 
 
 def told_by_time(trace: Trace, activity: DeviceActivity, host: HostActivity) -> bool:
@@ -218,13 +218,13 @@ def _host_time(gaps: Gaps, host: HostActivity) -> list[Pieces]:
     While that thread did nothing (autograd and data-parallel threads between their bursts) the thread that hands
     them work tells: the main one.
     """
-    found: list[Pieces] = []
+    pieces: list[Pieces] = []
     before_end = np.minimum(gaps.launch, gaps.end)
     inside = (gaps.launch != NULL) & (gaps.launch > gaps.start)
-    for thread in np.unique(gaps.thread[inside]).tolist():
+    for thread in distinct(gaps.thread[inside]):
         rows = inside & (gaps.thread == thread)
-        found += _of_thread((gaps.start[rows], before_end[rows]), host, thread)
-    return found
+        pieces += _of_thread((gaps.start[rows], before_end[rows]), host, thread)
+    return pieces
 
 
 def _of_thread(spans: iv.Intervals, host: HostActivity, thread: int) -> list[Pieces]:
@@ -235,12 +235,15 @@ def _of_thread(spans: iv.Intervals, host: HostActivity, thread: int) -> list[Pie
 
 def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Pieces]:
     """Spans by what a thread did in them: the first cause of the list wins."""
-    found = []
+    pieces = []
     for cause in HOST_CAUSES:
+        if not len(spans[0]):
+            break
         taken = iv.intersect(spans, host.time(track, cause))
-        spans = iv.subtract(spans, taken)
-        found.append(pieces_of(taken, cause))
-    return [*found, pieces_of(spans, Category.UNKNOWN_HOST)]
+        if len(taken[0]):
+            spans = iv.subtract(spans, taken)
+            pieces.append(pieces_of(taken, cause))
+    return [*pieces, pieces_of(spans, Category.UNKNOWN_HOST)]
 
 
 @record
@@ -267,17 +270,17 @@ def _calls(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, held:
 def _in_call(trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, host: HostActivity) -> list[Pieces]:
     """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
     staging = staged(trace, activity.row[gaps.cause_op[calls.gap]])
-    found = [pieces_of(kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]
+    pieces = [pieces_of(kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]
     threads = gaps.thread[calls.gap]
-    for thread in np.unique(threads[~staging]).tolist():
+    for thread in distinct(threads[~staging]):
         mine = ~staging & (threads == thread)
         rest = kept(calls.begin[mine], calls.end[mine])
         for cause in (Category.PROFILER, Category.COMPILE, Category.ALLOCATOR):
             taken = iv.intersect(rest, host.time(thread, cause))
             rest = iv.subtract(rest, taken)
-            found.append(pieces_of(taken, cause))
-        found.append(pieces_of(rest, Category.LAUNCH))
-    return found
+            pieces.append(pieces_of(taken, cause))
+        pieces.append(pieces_of(rest, Category.LAUNCH))
+    return pieces
 
 
 def _after_call(gaps: Gaps, latency: int, held: I64) -> list[Pieces]:
@@ -303,20 +306,20 @@ def _blame_waits(
     A wait destroys at most the lead the host would have gained in the time it was blocked while the device worked;
     each nanosecond of that is spent once. ``meanwhile`` is what is due to waits for other devices.
     """
-    threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), *host.loop]
+    threads = [*distinct(gaps.thread[gaps.thread >= 0]), *host.loop]
     chosen = np.flatnonzero(among(host.waits.track, threads))
     chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
     start, end = host.waits.start[chosen], host.waits.end[chosen]
     left = iv.covered_between(_had_work(activity, gaps), start, end)
-    found = [(part.gap, part.wait, part.ns) for part in meanwhile]
+    blamed = [(part.gap, part.wait, part.ns) for part in meanwhile]
     for movable in _MOVABLE:
         length = np.where(among(pieces.category, movable), pieces.end - pieces.start, 0)
         rest = np.bincount(pieces.gap, length, len(gaps)).astype(np.int64)
         gap, wait, ns, left = _spend_lead(gaps.start, rest, start, left)
-        found.append((gap, host.waits.slice[chosen][wait], ns))
+        blamed.append((gap, host.waits.slice[chosen][wait], ns))
         if Category.PYTHON.code not in movable:
             pieces = _move_to_sync(pieces, length, np.bincount(gap, ns, len(gaps)).astype(np.int64))
-    gap, wait, ns = (np.concatenate(part) for part in zip(*found, strict=True))
+    gap, wait, ns = (np.concatenate(part) for part in zip(*blamed, strict=True))
     order = np.argsort(gap, kind="stable")
     return pieces, IdleBlame(gap[order], wait[order], ns[order])
 

@@ -77,11 +77,11 @@ def without(pieces: list[Pieces], spans: iv.Intervals) -> list[Pieces]:
 def told_by_device(pieces: list[Pieces], told: dict[Category, iv.Intervals]) -> list[Pieces]:
     """Idle time in which the device itself says what it waits for is that, whatever the host did."""
     for cause, spans in told.items():
-        found: list[Pieces] = []
+        divided: list[Pieces] = []
         for part in pieces:
             if part.category.size:
                 mine: iv.Intervals = (part.start, part.end)
-                found.append(pieces_of(iv.subtract(mine, spans), CATEGORIES[part.category[0]]))
-                found.append(pieces_of(iv.intersect(mine, spans), cause))
-        pieces = found
+                divided.append(pieces_of(iv.subtract(mine, spans), CATEGORIES[part.category[0]]))
+                divided.append(pieces_of(iv.intersect(mine, spans), cause))
+        pieces = divided
     return pieces

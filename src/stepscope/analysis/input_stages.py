@@ -8,8 +8,6 @@ profile: of them nothing is said.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -22,14 +20,15 @@ from stepscope.names.tf_data import is_iterator_thread
 from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, used_codes
+from stepscope.trace.codes import among, distinct, used_codes
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import Bools, Rows, TrackKind
+from stepscope.trace.tables import Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 TRAINING, LOADER, DEVICE = "training thread", "loader threads", "device"
-_ENQUEUE = re.compile(r"(?:^|[:/])QueueEnqueue")
+_ENQUEUE = regex(r"(?:^|[:/])QueueEnqueue")
 _OTHER = "other"
 
 
@@ -99,17 +98,17 @@ def input_stages(
     trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]
 ) -> InputStages | None:
     """What is known of the pipeline; None where nothing of it was recorded."""
-    found = takings(trace, host, markers, used)
-    taking, preparing = np.flatnonzero(found.taking), np.flatnonzero(found.preparing)
+    taken = takings(host, markers, used)
+    taking, preparing = np.flatnonzero(taken.taking), np.flatnonzero(taken.preparing)
     over = iv.joined([a.busy for a in activities]) if activities else None
-    mine = by_stage(trace, found, taking)
-    theirs = by_stage(trace, found, preparing)
+    mine = by_stage(trace, taken, taking)
+    theirs = by_stage(trace, taken, preparing)
     stages = [*_stages(mine, TRAINING, over), *_stages(theirs, LOADER, over)]
     stages += _named(trace, host, markers, used, over)
     stages += _copies(activities, markers, used)
     if not stages:
         return None
-    waited = _cover(trace, found.taking)
+    waited = iv.of(trace.slices, taken.taking)
     in_steps = among(np.searchsorted(markers.start, trace.slices.start_ns, "right") - 1, used)
     iterators = iterators_of(trace, in_steps, waited)
     return InputStages(
@@ -135,7 +134,7 @@ def _taken_on(trace: Trace, host: HostActivity, taking: Rows) -> str | None:
 
 def _queues(trace: Trace) -> tuple[Queue, ...]:
     counters = trace.counters
-    tags = [code for code in np.unique(counters.name).tolist() if QUEUE_TAG.search(trace.strings[code])]
+    tags = [code for code in distinct(counters.name) if QUEUE_TAG.search(trace.strings[code])]
     fills = {trace.strings[code]: counters.value[counters.name == code] for code in tags}
     known = {name: values[(values >= 0) & (values <= 1)] for name, values in fills.items()}
     return tuple(
@@ -149,20 +148,20 @@ Spans = dict[tuple[int, str], iv.Intervals]
 """By track and stage."""
 
 
-def by_stage(trace: Trace, found: Taking, ranges: Rows) -> Spans:
+def by_stage(trace: Trace, taking: Taking, ranges: Rows) -> Spans:
     """When each thread was in each stage inside some of the ranges found; the innermost stage counts."""
     slices = trace.slices
     chosen = np.full(len(slices), -1, np.int32)
     chosen[ranges] = ranges
     inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
-    stage = stage_of(trace, found)[inside]
+    stage = stage_of(trace, taking)[inside]
     outer = among(inside, ranges)
     around = np.where(outer, -2, stage[np.searchsorted(inside, np.where(outer, inside[:1], slices.parent[inside]))])
     start, end = slices.start_ns[inside], (slices.start_ns + slices.dur_ns)[inside]
     track = slices.track[inside]
     spans: Spans = {}
-    for thread in np.unique(track).tolist():
-        for number in np.unique(stage[track == thread]).tolist():
+    for thread in distinct(track):
+        for number in distinct(stage[track == thread]):
             of = (track == thread) & (stage == number)
             others = (track == thread) & (stage != number) & (around == number)
             rest = iv.subtract(iv.union(start[of], end[of]), iv.union(start[others], end[others]))
@@ -196,7 +195,7 @@ def _named(
     }
     made = []
     for name, chosen in kinds.items():
-        spans = _cover(trace, chosen & counted)
+        spans = iv.of(trace.slices, chosen & counted)
         if spans[0].size:
             overlapped = None if busy is None else iv.measure(iv.intersect(spans, busy))
             made.append(Stage(name, LOADER, iv.measure(spans), overlapped))
@@ -252,8 +251,3 @@ def _load(trace: Trace, spans: Spans, working: dict[int, iv.Intervals]) -> float
     shared = [iv.measure(of) for track, of in working.items() if track not in alone]
     busy = [iv.measure(working[track]) + iv.measure(waits[track]) for track in alone]
     return max([*busy, sum(shared) / max(len(shared), 1)])
-
-
-def _cover(trace: Trace, chosen: Bools) -> iv.Intervals:
-    start = trace.slices.start_ns[chosen]
-    return iv.union(start, start + trace.slices.dur_ns[chosen])

@@ -13,8 +13,10 @@ from stepscope.analysis.where import Frame, parse_frame
 from stepscope.names.remembered import remembered
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit, is_outermost, outermost
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -22,25 +24,23 @@ WAITING = "wait for workers"
 
 # What a name inside an input range says about the stage; the innermost name that says something decides.
 STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("collate", re.compile(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
+    ("collate", regex(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
     (
         "decode",
-        re.compile(
+        regex(
             r"decode|demux|imread|PIL/|\bImage\b|jpeg|png|decord|torchcodec|VideoCapture|read_video|librosa|soundfile"
             r"|torchaudio/|tokeniz|tiktoken|sentencepiece|CoreBPE|encode_batch|encode_plus",
             re.IGNORECASE,
         ),
     ),
-    ("read", re.compile(r"\bopen\b|\bread|fromfile|\bload\b|h5py|lmdb|pyarrow|posixpath|\bio\.", re.IGNORECASE)),
-    ("source", re.compile(r"\bGeneratorDataset\b")),
+    ("read", regex(r"\bopen\b|\bread|fromfile|\bload\b|h5py|lmdb|pyarrow|posixpath|\bio\.", re.IGNORECASE)),
+    ("source", regex(r"\bGeneratorDataset\b")),
     (
         "transform",
-        re.compile(
-            r"transform|augment|normalize|resize|crop|flip|aten::(div|sub|mul|add|index|permute)", re.IGNORECASE
-        ),
+        regex(r"transform|augment|normalize|resize|crop|flip|aten::(div|sub|mul|add|index|permute)", re.IGNORECASE),
     ),
-    ("pin", re.compile(r"pin_memory", re.IGNORECASE)),
-    (WAITING, re.compile(r"\bpoll\b|select\.py|selectors\.py|\bacquire\b|\bwait\b", re.IGNORECASE)),
+    ("pin", regex(r"pin_memory", re.IGNORECASE)),
+    (WAITING, regex(r"\bpoll\b|select\.py|selectors\.py|\bacquire\b|\bwait\b", re.IGNORECASE)),
 )
 
 
@@ -88,9 +88,10 @@ class Taking:
         return np.flatnonzero(self.taking | self.preparing)
 
 
-def takings(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taking:
+@shared
+def takings(host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taking:
     """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
-    slices = trace.slices
+    trace, slices = host.trace, host.trace.slices
     own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
     in_steps = among(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
     inside_steps = (own >= 0) & in_steps
@@ -119,24 +120,24 @@ def _handed_on(trace: Trace, inputs: Bools, elsewhere: Bools) -> I32:
     """Per slice ``elsewhere`` the one that handed its work over, where that lies in a range of tf.data's,
     or in something that was itself handed over so; -1 for all others."""
     slices, flows = trace.slices, trace.flows
-    found = np.full(len(slices), -1, np.int32)
+    handed = np.full(len(slices), -1, np.int32)
     rows = np.flatnonzero((flows.kind == FlowKind.PRODUCER_CONSUMER) & elsewhere[flows.target])
     ranges = inputs & mapped(slices.name, trace.strings, is_of_pipeline, np.bool_)
     while rows.size and ranges.any():
         inside = outermost(ranges, slices.parent) >= 0
         new = rows[inside[flows.source[rows]] & ~inside[flows.target[rows]]]
-        found[flows.target[new]] = flows.source[new]
+        handed[flows.target[new]] = flows.source[new]
         ranges = ranges.copy()
         ranges[flows.target[new]] = True
         rows = np.setdiff1d(rows, new) if new.size else new
-    return found
+    return handed
 
 
 def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
     """What the used steps' input ranges hold, those of the main thread, else those of a graph; None without any."""
     slices = trace.slices
-    found = takings(trace, host, markers, used)
-    mine, rows = found.mine, np.flatnonzero(found.taking)
+    taking = takings(host, markers, used)
+    mine, rows = taking.mine, np.flatnonzero(taking.taking)
     if rows.size == 0:
         return None
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
@@ -152,8 +153,8 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
         loaders=_loaders(trace, rows, annotated, around),
         total_ns=total,
         hot=_hot(trace, inside, total),
-        stages=_stages(trace, found, rows, inside),
-        ahead=_ahead(trace, found),
+        stages=_stages(trace, taking, rows, inside),
+        ahead=_ahead(trace, taking),
     )
 
 
@@ -189,39 +190,39 @@ def _loaders(trace: Trace, rows: Rows, annotated: Rows, around: I32) -> tuple[tu
     return tuple((trace.strings[int(codes[at])], int(times[at])) for at in longest_first)
 
 
-def _ahead(trace: Trace, found: Taking) -> tuple[tuple[str, int], ...]:
+def _ahead(trace: Trace, taking: Taking) -> tuple[tuple[str, int], ...]:
     """What tf.data's threads did, by stage, but for waiting for others like them."""
-    ranges = np.flatnonzero(found.preparing)
+    ranges = np.flatnonzero(taking.preparing)
     if not mapped(trace.slices.name[ranges], trace.strings, is_of_pipeline, np.bool_).any():
         return ()
     chosen = np.full(len(trace.slices), -1, np.int32)
     chosen[ranges] = ranges
     inside = np.flatnonzero(inherit(chosen, trace.slices.parent) >= 0)
-    told = _stages(trace, found, ranges, inside)
+    told = _stages(trace, taking, ranges, inside)
     return tuple(pair for pair in told if pair[0] not in (WAITING, "other", "not recorded"))
 
 
-def stage_of(trace: Trace, found: Taking) -> I32:
+def stage_of(trace: Trace, taking: Taking) -> I32:
     """Per slice of any of the ranges the place in ``STAGES`` of the innermost name around it that says one, else that
     of what handed it over, -1 for none."""
     slices = trace.slices
-    inside = np.flatnonzero(outermost(found.taking | found.preparing, slices.parent) >= 0)
+    inside = np.flatnonzero(outermost(taking.taking | taking.preparing, slices.parent) >= 0)
     stage = np.full(len(slices), -1, np.int32)
     stage[inside] = mapped(slices.name[inside], trace.strings, _stage_number, np.int32) - 1
     iterators = np.zeros(len(slices), np.bool_)
     iterators[inside] = mapped(slices.name[inside], trace.strings, _is_iterator, np.bool_)
     # What a loader is called says nothing of its stages; an iterator of tf.data is one.
-    stage[(found.own >= 0) & ~iterators] = -1
-    open_ = np.flatnonzero((found.handed_by >= 0) & (stage < 0))
+    stage[(taking.own >= 0) & ~iterators] = -1
+    open_ = np.flatnonzero((taking.handed_by >= 0) & (stage < 0))
     while open_.size:
-        told = inherit(stage, slices.parent)[found.handed_by[open_]]
+        told = inherit(stage, slices.parent)[taking.handed_by[open_]]
         stage[open_] = told
         open_ = open_[told < 0] if (told >= 0).any() else open_[:0]
     return inherit(stage, slices.parent)
 
 
-def _stages(trace: Trace, found: Taking, ranges: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
-    slices, stage = trace.slices, stage_of(trace, found)
+def _stages(trace: Trace, taking: Taking, ranges: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
+    slices, stage = trace.slices, stage_of(trace, taking)
     itself = _self_time(slices.dur_ns, slices.parent, inside)
     totals = {name: int(itself[inside][stage[inside] == at].sum()) for at, (name, _) in enumerate(STAGES)}
     bare = among(inside, ranges)
@@ -238,7 +239,7 @@ def _self_time(dur: I64, parent: I32, rows: Rows) -> I64:
     return np.maximum(itself, 0)
 
 
-_TAKES = re.compile(r"(?:^|: ?)\w*IteratorGetNext|:QueueDequeue")
+_TAKES = regex(r"(?:^|: ?)\w*IteratorGetNext|:QueueDequeue")
 
 
 @remembered

@@ -78,9 +78,9 @@ def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> Pipelin
     place = {path: at for at, path in enumerate(order)}
     of = np.array([place[paths[code]] for code in slices.name[asked].tolist()])
     rows = {path: asked[of == at] for path, at in place.items()}
-    spans = {path: _cover(trace, mine) for path, mine in rows.items()}
+    spans = {path: iv.of(trace.slices, mine) for path, mine in rows.items()}
     own = _own_spans(order, spans, waited)
-    python = _cover(trace, np.flatnonzero(on_host & mapped(slices.name, trace.strings, is_python_op, np.bool_)))
+    python = iv.of(trace.slices, np.flatnonzero(on_host & mapped(slices.name, trace.strings, is_python_op, np.bool_)))
     told = _Told(trace)
     used = {path: mine[in_steps[mine]] for path, mine in rows.items()}
     each = tuple(
@@ -123,11 +123,6 @@ def _own_spans(order: list[Path], spans: dict[Path, iv.Intervals], waited: iv.In
 def _above(path: Path, known: dict[Path, iv.Intervals]) -> Path | None:
     """The iterator that asks this one."""
     return next((path[:size] for size in range(len(path) - 1, 0, -1) if path[:size] in known), None)
-
-
-def _cover(trace: Trace, rows: Rows) -> iv.Intervals:
-    start = trace.slices.start_ns[rows]
-    return iv.union(start, start + trace.slices.dur_ns[rows])
 
 
 class _Told:

@@ -138,10 +138,10 @@ def _uses(trace: Trace, activity: DeviceActivity, rows: Rows, precision_of_op: I
     ends = np.cumsum(np.bincount(dense))
     firsts = np.concatenate(([0], ends[:-1]))
     totals = np.add.reduceat(took[order], firsts)
-    found = []
+    uses = []
     for group, first, end, total in zip(groups, firsts.tolist(), ends.tolist(), totals.tolist(), strict=True):
         longest = int(rows[order[end - 1]])
-        found.append(
+        uses.append(
             KernelUse(
                 name=group.name,
                 device=activity.device,
@@ -156,7 +156,7 @@ def _uses(trace: Trace, activity: DeviceActivity, rows: Rows, precision_of_op: I
                 shape=_shape(trace, int(activity.row[longest])),
             )
         )
-    return found
+    return uses
 
 
 def _host_ops(trace: Trace) -> I32:

@@ -104,13 +104,13 @@ def _layers(device: int | None, paths: Paths, slices: Rows, duration: I64) -> La
         for depth in range(1, len(pieces) + 1):
             outer = "/".join(pieces[:depth])
             whole[outer] = whole.get(outer, 0) + forward + back
-    found = [
+    layers = [
         Layer(path, forward, back, kernels, ns)
         for path, ns in whole.items()
         for forward, back, kernels in (own.get(path, [0, 0, 0]),)
     ]
-    found.sort(key=lambda one: (-one.own_ns, -one.whole_ns, one.path))
-    return Layers(device, tuple(found), int(sums[:2, size].sum()), int(duration.sum()))
+    layers.sort(key=lambda one: (-one.own_ns, -one.whole_ns, one.path))
+    return Layers(device, tuple(layers), int(sums[:2, size].sum()), int(duration.sum()))
 
 
 def layer_paths(trace: Trace) -> Paths | None:
@@ -122,8 +122,8 @@ def layer_paths(trace: Trace) -> Paths | None:
         return _by_text(trace, compiled.slice[scoped], compiled.scope[scoped], of_framework)
     ops = host_ops(trace)
     if (ops.node >= 0).any():
-        found = _by_text(trace, ops.slice, ops.node, tensorflow_scope)
-        return found if any(found.names) else None
+        paths = _by_text(trace, ops.slice, ops.node, tensorflow_scope)
+        return paths if any(paths.names) else None
     return _by_module(trace)
 
 

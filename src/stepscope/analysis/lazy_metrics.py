@@ -4,9 +4,9 @@ graphs compiled, values transferred, ops that have no lowering and ran on the CP
 from __future__ import annotations
 
 import math
-import re
 
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 
@@ -16,7 +16,7 @@ FROM_DEVICE = ("TransferFromDeviceTime", "TransferFromServerTime")
 """As PyTorch/XLA has called them since it left XRT (2.1), and before."""
 READS = "aten::_local_scalar_dense"
 """A tensor's value is asked for (``.item()``, ``if tensor:``): counted as a fall-back, which it is by its nature."""
-_FALLS_BACK = re.compile(r"(?!xla::)[A-Za-z_]\w*::[\w.]+$")
+_FALLS_BACK = regex(r"(?!xla::)[A-Za-z_]\w*::[\w.]+$")
 """An op under the name of the dispatcher, which only the fall-back counts so (torch_xla/csrc/aten_cpu_fallback.cpp)."""
 
 

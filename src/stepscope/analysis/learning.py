@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from stepscope.regex import regex
+from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
 
-_TEACHES = re.compile(
+_TEACHES = regex(
     r"^autograd::engine::|^Optimizer\.step#|(?:^|/)torch/_tensor\.py\(\d+\): backward$"
     r"|(?:^|/)torch/autograd/__init__\.py\(\d+\): (?:backward|grad)$"
 )
-_PASSES = re.compile(
+_PASSES = regex(
     r"(?:^|/)torch/nn/modules/module\.py\(\d+\): _(?:wrapped_)?call_impl$|: forward$|^\W*(?:\w+\.)?forward\b"
 )
 
@@ -30,18 +30,24 @@ def teaches(trace: Trace) -> Bools:
 
 def passes(trace: Trace) -> Bools:
     """Slices in which a model is called, to learn or not: its modules, and ops that a backward pass follows."""
-    found = np.asarray(mapped(trace.slices.name, trace.strings, _is_pass, np.bool_))
-    found &= among(trace.slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION))
-    found |= trace.slices.kind == Kind.MODULE
+    is_pass = np.asarray(mapped(trace.slices.name, trace.strings, _is_pass, np.bool_))
+    is_pass &= among(trace.slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION))
+    is_pass |= trace.slices.kind == Kind.MODULE
     flows = trace.flows
-    found[flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]] = True
-    return found
+    is_pass[flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]] = True
+    return is_pass
 
 
 def own_ops(trace: Trace) -> Bools:
     """Ops that the program calls itself: no other op is around them."""
     ops = trace.slices.kind == Kind.HOST_OP
     return is_outermost(ops, trace.slices.parent)
+
+
+def ops_share(trace: Trace, spans: iv.Intervals) -> float:
+    """The share of some time in which ops run."""
+    ops = iv.of(trace.slices, np.flatnonzero(own_ops(trace)))
+    return iv.measure(iv.intersect(spans, ops)) / max(iv.measure(spans), 1)
 
 
 def _is_teaching(name: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -11,6 +9,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import InputRanges
 from stepscope.analysis.where import Frame, parse_frame
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
@@ -18,7 +17,7 @@ from stepscope.trace.tables import Kind
 
 SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
 MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
-_SLEEPS = re.compile(r"built-in (?:method|function) (?:sleep|poll|select|recv\w*|acquire|wait\w*|connect)\b")
+_SLEEPS = regex(r"built-in (?:method|function) (?:sleep|poll|select|recv\w*|acquire|wait\w*|connect)\b")
 
 
 @record
@@ -42,6 +41,8 @@ class Loading:
     function: LoaderFunction | None
     workers: int
     """Worker processes that make batches now."""
+    by_loop: bool = False
+    """Whether the loop's own code makes them, and no loader."""
 
 
 def loader_of(ranges: InputRanges) -> str:
@@ -50,13 +51,14 @@ def loader_of(ranges: InputRanges) -> str:
     return next(named, ranges.loader) if "torch/utils/data/" in ranges.loader else ranges.loader
 
 
-def loading(facts: Facts) -> Loading | None:
-    """How the loader that takes most time loads; None where that is no loader of PyTorch's, or not known."""
+def loading(facts: Facts, *, by_loop: bool = False) -> Loading | None:
+    """How the loader that takes most time loads, or the loop itself makes its batches; None where that is no loader of
+    PyTorch's, or not known."""
     ranges = facts.inputs
     if ranges is None or not facts.used:
         return None
     loader = loader_of(ranges)
-    in_loop = SINGLE_PROCESS in loader
+    in_loop = by_loop or SINGLE_PROCESS in loader
     workers = 0 if in_loop else facts.run.workers if MULTI_PROCESS in loader else None
     if workers is None or not (in_loop or workers):
         return None
@@ -66,8 +68,9 @@ def loading(facts: Facts) -> Loading | None:
     asleep = inside & mapped(facts.trace.slices.name, facts.trace.strings, _sleeps, np.bool_)
     waiting = iv.measure(iv.union(*_bounds(facts, asleep))) if in_loop else 0
     time = facts.host.time(facts.host.main, Category.INPUT)
-    function = _function(facts, inside, ranges.hot) if in_loop and ranges.hot is not None else None
-    return Loading(time, facts.per_step(waiting), function, workers)
+    hot = ranges.hot if in_loop and not by_loop else None
+    function = None if hot is None else _function(facts, inside, hot)
+    return Loading(time, facts.per_step(waiting), function, workers, by_loop)
 
 
 def _function(facts: Facts, inside: np.ndarray, frame: Frame) -> LoaderFunction:

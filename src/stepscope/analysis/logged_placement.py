@@ -11,11 +11,12 @@ from stepscope.analysis.executors import of_pipeline
 from stepscope.analysis.placement import is_graph_op
 from stepscope.names.tf_graph import parse_annotation
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
 
-_HOST = re.compile(r"[/:](?:XLA_)?CPU:\d+$", re.I)
+_HOST = regex(r"[/:](?:XLA_)?CPU:\d+$", re.I)
 
 
 @record
@@ -45,13 +46,13 @@ def logged_ops(trace: Trace, start_ns: int, end_ns: int) -> tuple[LoggedOp, ...]
     names = slices.name[ops]
     count = np.bincount(names, minlength=len(strings))
     total = np.bincount(names, slices.dur_ns[ops], minlength=len(strings))
-    found = []
+    logged = []
     for code in used_codes(names, len(strings)).tolist():
         node, op = parse_annotation(strings[code], "")
         device = _device(nodes, node or "", op or "")
         if op is not None and device is not None and _is_host(device):
-            found.append(LoggedOp(strings[code], op, device, others.get(op), int(count[code]), int(total[code])))
-    return tuple(sorted(found, key=lambda one: -one.ns))
+            logged.append(LoggedOp(strings[code], op, device, others.get(op), int(count[code]), int(total[code])))
+    return tuple(sorted(logged, key=lambda one: -one.ns))
 
 
 def _logged(trace: Trace) -> tuple[dict[tuple[str, str], set[str]], dict[str, str]]:

@@ -9,25 +9,25 @@ phase too; by itself it leaves steps as they are, and makes them slow ones. Need
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 
-from stepscope.analysis.host import main_thread
+from stepscope.analysis.host_roles import main_thread
 from stepscope.analysis.learning import passes, teaches
 from stepscope.analysis.limits import LOOP_PHASE_SHARE
 from stepscope.analysis.own_code import is_users
 from stepscope.analysis.steps import WHOLE, Aside, Markers
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.loop_phases import LoopPhase, loop_phase
+from stepscope.regex import regex
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
 _KINDS = (None, *LoopPhase)
-_EVALUATES = re.compile(
+_EVALUATES = regex(
     r"(?:^|/)transformers/trainer\w*\.py\(\d+\): (?:evaluate|predict)$"
     r"|(?:^|/)(?:pytorch_)?lightning/(?:pytorch/)?loops/(?:evaluation|prediction)_loop\.py\(\d+\): run$"
     r"|(?:^|/)transformers/generation/utils\.py\(\d+\): generate$"
@@ -41,11 +41,11 @@ def set_apart(trace: Trace, markers: Markers) -> Markers:
     learns = np.zeros(0, np.bool_) if apart else teaches(trace)
     if not learns.any():
         return markers
-    found = _phases(trace, markers, learns)
+    phases = _phases(trace, markers, learns)
     times = np.sort(trace.slices.start_ns[learns])
-    passed = [each for each in found if each.kind is not LoopPhase.SAVING]
-    cut = _cut(markers, passed, found, times) if passed else markers
-    return replace(cut, aside=tuple(found))
+    passed = [each for each in phases if each.kind is not LoopPhase.SAVING]
+    cut = _cut(markers, passed, phases, times) if passed else markers
+    return replace(cut, aside=tuple(phases))
 
 
 def _phases(trace: Trace, markers: Markers, learns: Bools) -> list[Aside]:
@@ -61,19 +61,19 @@ def _phases(trace: Trace, markers: Markers, learns: Bools) -> list[Aside]:
     evaluates = code & holding(passes(trace), slices.parent) & _is_program(trace)
     rows = [*_outer(trace, evaluates), *_outer(trace, saves & (outermost(evaluates, slices.parent) < 0))]
     least = LOOP_PHASE_SHARE * float(np.median(markers.end - markers.start))
-    found = [
+    phases = [
         Aside(kind, row, int(slices.start_ns[row]), trace.end_ns(row))
         for row in rows
         if (kind := _kind(kinds, row, saves)) is not None
     ]
-    return _rare(trace, markers, sorted(found, key=lambda each: each.start_ns), least)
+    return _rare(trace, markers, sorted(phases, key=lambda each: each.start_ns), least)
 
 
-def _rare(trace: Trace, markers: Markers, found: list[Aside], least: float) -> list[Aside]:
+def _rare(trace: Trace, markers: Markers, phases: list[Aside], least: float) -> list[Aside]:
     """Those of functions that are in half of the steps at most, and take long enough there to be told."""
     kept: list[Aside] = []
-    for name in dict.fromkeys(int(trace.slices.name[each.slice]) for each in found):
-        same = [each for each in found if int(trace.slices.name[each.slice]) == name]
+    for name in dict.fromkeys(int(trace.slices.name[each.slice]) for each in phases):
+        same = [each for each in phases if int(trace.slices.name[each.slice]) == name]
         inside = [each for each in same if markers.start[0] <= each.start_ns < markers.end[-1]]
         steps = {int(np.searchsorted(markers.start, each.start_ns, "right")) for each in inside}
         longest = max((each.end_ns - each.start_ns for each in inside), default=0)

@@ -25,7 +25,7 @@ from stepscope.names.producing import (
     reads_numbers,
     says_batch,
 )
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.forest import holding, is_outermost, outermost
 from stepscope.trace.tables import I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -65,9 +65,7 @@ def _named(trace: Trace, free: Bools) -> Bools:
     """Functions and ranges of the program's own that are called after a batch, and take long enough for one."""
     rows = np.flatnonzero(free & _is_code(trace) & (trace.slices.dur_ns >= BATCH_NS))
     rows = rows[mapped(trace.slices.name[rows], trace.strings, says_batch, np.bool_)]
-    made = np.zeros(free.size, np.bool_)
-    made[rows[is_programs(trace, rows)]] = True
-    return made
+    return marked(rows[is_programs(trace, rows)], free.size)
 
 
 def _leading(trace: Trace, free: Bools, learns: Bools, markers: Markers) -> Bools:
@@ -97,10 +95,10 @@ def _functions(trace: Trace, usable: Bools, makes: Bools) -> Bools:
     rows = rows[is_programs(trace, rows)]
     computes = holding(slices.kind == Kind.HOST_OP, slices.parent)[rows]
     bare = mapped(slices.name[rows], trace.strings, is_anonymous, np.bool_)
-    found = np.zeros(usable.size, np.bool_)
+    makers = np.zeros(usable.size, np.bool_)
     in_c = mapped(slices.name[rows], trace.strings, lambda name: name.startswith("<built-in"), np.bool_)
-    found[rows[holding(makes, slices.parent)[rows] | (~computes & ~in_c) | bare]] = True
-    return found | makes
+    makers[rows[holding(makes, slices.parent)[rows] | (~computes & ~in_c) | bare]] = True
+    return makers | makes
 
 
 def _exchanges(name: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import MARKED_INSIDE_LEAST, ROUNDED_NS
 from stepscope.names.frames import of_the_profiler
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I64, Bools, Kind, Rows, TrackKind
 
@@ -28,7 +28,7 @@ def marked_inside(facts: Facts) -> float:
         return 0.0
     tracks = slices.track[markers.slices]
     inside = edges = 0
-    for track in np.unique(tracks).tolist():
+    for track in distinct(tracks):
         if facts.trace.tracks.kind[track] != TrackKind.HOST_THREAD:
             continue
         mine = tracks == track
@@ -49,10 +49,10 @@ def _inside(facts: Facts, track: int, times: I64) -> Bools:
     own = mapped(slices.name[frames], trace.strings, of_the_profiler, np.bool_)
     begin, end = slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows]
     inner &= np.searchsorted(times, end) - np.searchsorted(times, begin, "right") == 1
-    found = _covered(facts, rows[inner], times)
+    inside = _covered(facts, rows[inner], times)
     if own.any() and facts.markers.source == _PROFILERS:
-        found |= _covered(facts, frames, times) & ~_covered(facts, frames[own], times, -ROUNDED_NS)
-    return found
+        inside |= _covered(facts, frames, times) & ~_covered(facts, frames[own], times, -ROUNDED_NS)
+    return inside
 
 
 def _is_op(name: str) -> bool:

@@ -133,19 +133,19 @@ class MemoryUse:
 
 def memory_use(trace: Trace, markers: Markers, used: tuple[int, ...], locator: Locator) -> list[MemoryUse]:
     """Each allocator the profile recorded; ``used`` are the steps that costs are made of."""
-    found = pools(trace, np.sort(markers.start))
-    capacities = _capacities(trace, found)
+    all_pools = pools(trace, np.sort(markers.start))
+    capacities = _capacities(trace, all_pools)
     return [
         _use(pool, markers, used, locator, None if pool.device is None else capacities.get(pool.device))
-        for pool in found
+        for pool in all_pools
     ]
 
 
-def _capacities(trace: Trace, found: list[Pool]) -> dict[int, int | None]:
+def _capacities(trace: Trace, all_pools: list[Pool]) -> dict[int, int | None]:
     """The size of each device's memory. The only allocator is the only device's, also where a process numbers it among
     the devices it sees and the profiler among the node's (ROCm)."""
     sizes = {device.id: device.memory_bytes for device in trace.info.devices}
-    allocating = {pool.device for pool in found if pool.device is not None}
+    allocating = {pool.device for pool in all_pools if pool.device is not None}
     if len(allocating) == len(sizes) == 1:
         return dict(zip(allocating, sizes.values(), strict=True))
     return sizes

@@ -17,7 +17,7 @@ from stepscope.analysis.limits import ROOF_NEAR_SHARE
 from stepscope.analysis.roofline import Work
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.names.kernels import Tri
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.tables import F64, NULL, Bools
 
 _FP32_OPS = frozenset(
@@ -36,7 +36,7 @@ def shares_in_format(work: Work, chosen: Bools, peaks: DevicePeaks, target: str)
     """
     goal = peaks.matrix_flops(target)
     ratios = np.ones(len(work.groups))
-    for at in np.unique(work.group[chosen]).tolist():
+    for at in distinct(work.group[chosen]):
         group = work.groups[at]
         own = group.precision or "fp32"
         on_matrix = group.traits.tensor_core is Tri.YES

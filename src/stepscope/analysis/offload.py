@@ -10,7 +10,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, grouped
+from stepscope.trace.codes import among, distinct, grouped
 from stepscope.trace.tables import Direction, MemoryKind, Rows
 
 _CODE = Category.HOST_MEMORY.code
@@ -48,11 +48,11 @@ def transfers(facts: Facts, activity: DeviceActivity, account: Account) -> list[
     ops = facts.trace.device_ops
     size, way = ops.bytes[activity.row[waits]], ops.direction[activity.row[waits]]
     group = grouped(facts.trace.slices.name[activity.slice[waits]], size, way)[1]
-    found = []
-    for number in np.unique(group[used]).tolist():
+    moved = []
+    for number in distinct(group[used]):
         every, mine = waits[group == number], waits[(group == number) & used]
         first = int(activity.row[mine[0]])
-        found.append(
+        moved.append(
             Transfer(
                 name=facts.trace.name_of(int(activity.slice[mine[0]])),
                 direction=Direction(int(ops.direction[first])),
@@ -65,7 +65,7 @@ def transfers(facts: Facts, activity: DeviceActivity, account: Account) -> list[
                 slices=tuple(activity.slice[mine].tolist()),
             )
         )
-    return sorted(found, key=lambda one: -one.waited_ns)
+    return sorted(moved, key=lambda one: -one.waited_ns)
 
 
 def in_flight_ns(facts: Facts, activity: DeviceActivity, account: Account, chosen: list[Transfer]) -> int | None:
@@ -81,5 +81,4 @@ def in_flight_ns(facts: Facts, activity: DeviceActivity, account: Account, chose
             return None
         known = at >= 0
         spans.append(iv.union(activity.start[begins[at[known]]], activity.end[one.ops[known]]))
-    rows, bounds = np.array(facts.used_rows(account), np.intp), account.rows.bounds
-    return int(iv.covered_between(iv.joined(spans), bounds[rows], bounds[rows + 1]).sum())
+    return int(iv.covered_between(iv.joined(spans), *facts.used_windows(account)).sum())

@@ -17,7 +17,7 @@ from stepscope.names.calls import CallRole, classify_call, is_runtime_call, sets
 from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -83,7 +83,7 @@ def one_time_work(trace: Trace, activities: list[DeviceActivity]) -> OneTimeWork
     captured, launches = _captured(trace, calls, roles, captures)
     idle = _Idle(activities)
     begun = min((int(activity.start[0]) for activity in activities), default=None)
-    found = [(Once.CAPTURE, *capture) for capture in captures]
+    pieces = [(Once.CAPTURE, *capture) for capture in captures]
     loading = [*_first_launches(trace, activities, idle), *_named_loading(trace, calls, roles)]
     setting_up = _set_up_calls(trace, calls[~captured[calls]], begun, idle)
     for row in [*loading, *setting_up]:
@@ -91,16 +91,16 @@ def one_time_work(trace: Trace, activities: list[DeviceActivity]) -> OneTimeWork
         early = begun is not None and end <= begun and row in setting_up
         kind = Once.START_UP if early else Once.LOADING
         track = int(slices.track[row]) if on_host[row] and slices.kind[row] != Kind.OVERHEAD else ANY_TRACK
-        found.append((kind, int(slices.start_ns[row]), end, track, int(row)))
-    found += [
+        pieces.append((kind, int(slices.start_ns[row]), end, track, int(row)))
+    pieces += [
         (Once.CAPTURE, int(slices.start_ns[row]), trace.end_ns(row), int(slices.track[row]), row)
         for row in calls[roles == _ROLES.index(CallRole.GRAPH_INSTANTIATE)].tolist()
     ]
-    found.sort(key=lambda piece: piece[1:3])
+    pieces.sort(key=lambda piece: piece[1:3])
     ran = sum(len(activity) for activity in activities)
-    column = [[piece[at] for piece in found] for at in range(5)]
+    column = [[piece[at] for piece in pieces] for at in range(5)]
     return OneTimeWork(
-        kind=tuple(piece[0] for piece in found),
+        kind=tuple(piece[0] for piece in pieces),
         start=np.array(column[1], np.int64),
         end=np.array(column[2], np.int64),
         track=np.array(column[3], np.int32),
@@ -130,9 +130,9 @@ def _captures(trace: Trace, calls: I32, roles: U8) -> tuple[list[Capture], int]:
     """
     slices = trace.slices
     marks = calls[_of(roles, (CallRole.CAPTURE_BEGIN, CallRole.CAPTURE_END))]
-    found: list[Capture] = []
+    captures: list[Capture] = []
     graphs = 0
-    for track in np.unique(slices.track[marks]).tolist():
+    for track in distinct(slices.track[marks]):
         mine = np.flatnonzero(slices.track == track)
         rows = sorted(marks[slices.track[marks] == track].tolist(), key=lambda row: int(slices.start_ns[row]))
         open_rows: list[int] = []
@@ -143,11 +143,11 @@ def _captures(trace: Trace, calls: I32, roles: U8) -> tuple[list[Capture], int]:
             graphs += 1
             begin = open_rows.pop() if open_rows else row
             start = int(slices.start_ns[begin]) if begin != row else int(slices.start_ns[mine].min())
-            found.append((start, trace.end_ns(row), track, begin))
+            captures.append((start, trace.end_ns(row), track, begin))
         last = int((slices.start_ns[mine] + slices.dur_ns[mine]).max())
-        found += [(int(slices.start_ns[row]), last, track, row) for row in open_rows]
+        captures += [(int(slices.start_ns[row]), last, track, row) for row in open_rows]
         graphs += len(open_rows)
-    return found, graphs
+    return captures, graphs
 
 
 def _captured(trace: Trace, calls: I32, roles: U8, captures: list[Capture]) -> tuple[Bools, int]:
@@ -169,7 +169,7 @@ def warm_up_ranges(trace: Trace) -> iv.Intervals:
     slices = trace.slices
     rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
     rows = rows[mapped(slices.name[rows], trace.strings, is_warm_up, np.bool_)]
-    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
+    return iv.of(slices, rows)
 
 
 class _Idle:
@@ -194,7 +194,7 @@ class _Idle:
 
 def _first_launches(trace: Trace, activities: list[DeviceActivity], idle: _Idle) -> list[int]:
     """Calls that launched a kernel for the first time on its device and took far longer than later launches."""
-    slices, found = trace.slices, np.empty(0, np.int32)
+    slices, slow = trace.slices, np.empty(0, np.int32)
     for activity in activities:
         launched = np.flatnonzero(activity.launched)
         launched = launched[np.argsort(activity.launch[launched], kind="stable")]
@@ -207,8 +207,8 @@ def _first_launches(trace: Trace, activities: list[DeviceActivity], idle: _Idle)
         later = np.setdiff1d(calls, first)
         usual = float(np.median(slices.dur_ns[later])) if later.size else 0.0
         first = first[slices.dur_ns[first] >= max(FIRST_LAUNCH_NS, FIRST_LAUNCH_TIMES * usual)]
-        found = np.append(found, first[idle.during(slices.start_ns[first], (slices.start_ns + slices.dur_ns)[first])])
-    return [int(call) for call in np.unique(found)]
+        slow = np.append(slow, first[idle.during(slices.start_ns[first], (slices.start_ns + slices.dur_ns)[first])])
+    return [int(call) for call in np.unique(slow)]
 
 
 def _named_loading(trace: Trace, calls: I32, roles: U8) -> list[int]:
@@ -229,9 +229,9 @@ def _set_up_calls(trace: Trace, calls: I32, begun: int | None, idle: _Idle) -> l
     long = long[mapped(slices.name[long], trace.strings, is_runtime_call, np.bool_)]
     long = np.setdiff1d(long, trace.launches.call)
     chosen = [row for row in long.tolist() if _sets_up(trace, row, calls, begun)]
-    found = np.union1d(named, np.array(chosen, np.int32)).astype(np.int32)
-    still = idle.during(slices.start_ns[found], (slices.start_ns + slices.dur_ns)[found])
-    return found[still].tolist() if begun is not None else []
+    candidates = np.union1d(named, np.array(chosen, np.int32)).astype(np.int32)
+    still = idle.during(slices.start_ns[candidates], (slices.start_ns + slices.dur_ns)[candidates])
+    return candidates[still].tolist() if begun is not None else []
 
 
 def _sets_up(trace: Trace, row: int, calls: I32, begun: int | None) -> bool:

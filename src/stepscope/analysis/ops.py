@@ -15,7 +15,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.where import Locator, Where
 from stepscope.names.tf_graph import parse_annotation
 from stepscope.record import record
-from stepscope.trace.codes import among, grouped, used_codes
+from stepscope.trace.codes import among, grouped, marked, used_codes
 from stepscope.trace.forest import inherit, summed, within_own_kind
 from stepscope.trace.self_time import self_time_among
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
@@ -193,8 +193,7 @@ def _host_calls(ops: FrameworkOps, activities: list[DeviceActivity], window: Win
     trace, slices = ops.trace, ops.trace.slices
     own, count = np.zeros(ops.slice.size, np.int64), np.zeros(ops.slice.size, np.int64)
     outside = 0
-    compiled = np.zeros(len(slices), np.bool_)
-    compiled[trace.xla_ops.slice[trace.xla_ops.op >= 0]] = True
+    compiled = marked(trace.xla_ops.slice[trace.xla_ops.op >= 0], len(slices))
     for activity in activities:
         rows = np.flatnonzero(activity.launched & ~compiled[activity.slice])
         op = ops.innermost[activity.call[rows]]
@@ -282,11 +281,11 @@ def _uses(
     np.logical_and.at(one_node, dense, calls.node == calls.node[first][dense])
     of_side = [max(int(calls.self_[calls.on_device == side].sum()), 1) for side in (False, True)]
     wheres = locator.places_of(calls.slice[first].astype(np.int32)) if locator else [None] * first.size
-    found = []
+    uses = []
     for g, at in enumerate(first.tolist()):
         total, own, launched, device, device_self = sums[:, g].tolist()
         node, side = int(calls.node[at]), bool(calls.on_device[at])
-        found.append(
+        uses.append(
             OpUse(
                 op=kinds[calls.kind[at]],
                 name=trace.strings[node].partition(":")[0] if node >= 0 and one_node[g] else None,
@@ -302,4 +301,4 @@ def _uses(
                 where=wheres[g],
             )
         )
-    return sorted(found, key=lambda use: (-use.device_self_ns, -use.self_ns, use.op))
+    return sorted(uses, key=lambda use: (-use.device_self_ns, -use.self_ns, use.op))

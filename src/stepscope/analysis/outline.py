@@ -20,6 +20,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.pods import ended_last
 from stepscope.record import record
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, Bools
 from stepscope.trace.trace import Device, Loss
 
@@ -196,7 +197,7 @@ def steps_of(facts: Facts, most: int | None = None) -> Steps:
     markers, count = facts.markers, len(facts.markers)
     used, slow = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     used[list(facts.used)] = True
-    slow[[found.step for found in facts.slow]] = True
+    slow[[each.step for each in facts.slow]] = True
     return Steps(
         number=np.array([NULL if number is None else number for number in markers.numbers], np.int64)[:most],
         start=markers.start[:most],
@@ -222,7 +223,7 @@ def rows_of(facts: Facts, most: int | None = None) -> AccountingRows:
         start=_joined([a.rows.bounds[:-1][:kept] for a in accounts], np.int64),
         dur=_joined([a.duration_ns[:kept] for a in accounts], np.int64),
         parts=np.concatenate([np.zeros((0, width), np.int64), *(a.parts[:kept] for a in accounts)]),
-        used=_joined([np.isin(of, facts.used) for of in step], np.bool_),
+        used=_joined([among(of, facts.used) for of in step], np.bool_),
     )
 
 

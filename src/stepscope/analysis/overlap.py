@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
@@ -38,17 +36,17 @@ def overlaps(facts: Facts) -> list[Overlap]:
     """What took time on devices in the used steps; none without a device, or where activity of it is lost."""
     if facts.device_lost:
         return []
-    found = []
+    hidden = []
     for what, categories in WHAT.items():
         codes = [category.code for category in categories]
         total = exposed = 0
         for activity, account in facts.devices:
-            rows = [] if activity.device in facts.unused else facts.used_rows(account)
+            if activity.device in facts.unused:
+                continue
             chosen = among(activity.category, codes)
             spans = iv.union(activity.start[chosen], activity.end[chosen])
-            bounds = account.rows.bounds
-            total += int(iv.covered_between(spans, bounds[rows], bounds[np.array(rows, np.intp) + 1]).sum())
-            exposed += int(account.parts[rows][:, codes].sum())
+            total += int(iv.covered_between(spans, *facts.used_windows(account)).sum())
+            exposed += int(account.parts[facts.used_rows(account)][:, codes].sum())
         if total:
-            found.append(Overlap(what, total, total - exposed))
-    return found
+            hidden.append(Overlap(what, total, total - exposed))
+    return hidden

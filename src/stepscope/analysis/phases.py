@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,13 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.names.remembered import remembered
 from stepscope.names.scopes import bare_loss_scales, chooses_by_loss_scale, is_tensorflow_op, tensorflow_part
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import inherit
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
-
-if TYPE_CHECKING:
-    from stepscope.analysis.facts import Facts
 
 
 class Phase(StrEnum):
@@ -41,30 +38,25 @@ PHASES = tuple(Phase)
 _NAMES = (
     (
         Phase.OPTIMIZER,
-        re.compile(
-            r"^Optimizer\.(step|zero_grad)#|(^|\W)optimizer(\W|$)|optim/\w+\.py\(\d+\): (step|_\w*)", re.IGNORECASE
-        ),
+        regex(r"^Optimizer\.(step|zero_grad)#|(^|\W)optimizer(\W|$)|optim/\w+\.py\(\d+\): (step|_\w*)", re.IGNORECASE),
     ),
     (
         Phase.BACKWARD,
-        re.compile(
-            r"^autograd::engine::|Backward\d*$|(^|\W)backward(\W|$)|_tensor\.py\(\d+\): backward", re.IGNORECASE
-        ),
+        regex(r"^autograd::engine::|Backward\d*$|(^|\W)backward(\W|$)|_tensor\.py\(\d+\): backward", re.IGNORECASE),
     ),
-    (Phase.LOSS, re.compile(r"loss\b|cross_entropy|nll_loss|(^|\W)criterion", re.IGNORECASE)),
-    (Phase.FORWARD, re.compile(r"(^|\W)forward(\W|$)|^nn\.Module: ", re.IGNORECASE)),
+    (Phase.LOSS, regex(r"loss\b|cross_entropy|nll_loss|(^|\W)criterion", re.IGNORECASE)),
+    (Phase.FORWARD, regex(r"(^|\W)forward(\W|$)|^nn\.Module: ", re.IGNORECASE)),
 )
 
 
-def device_phases(trace: Trace, activity: DeviceActivity, of_slice: U8) -> U8:
+def device_phases(trace: Trace, activity: DeviceActivity) -> U8:
     """The phase (index in ``PHASES``) of each device op.
 
     Evidence, strongest first: collectives are communication; the scope of the op in TensorFlow's graph; the op's launch
     lies in something named an optimizer step, backward or autograd range, loss or forward; it lies in an op from which
     a forward-backward arrow starts or whose sequence number a backward op repeats (forward). Anything else is unknown.
-    ``of_slice`` are the trace's ``slice_phases``, of which many devices need one only.
     """
-    unknown = phase_code(Phase.UNKNOWN)
+    unknown, of_slice = phase_code(Phase.UNKNOWN), slice_phases(trace)
     own, known = of_slice[activity.slice], activity.call >= 0
     phases = np.where(own != unknown, own, np.where(known, of_slice[activity.call], unknown)).astype(np.uint8)
     phases[activity.category == Category.COLLECTIVE.code] = phase_code(Phase.COMMUNICATION)
@@ -86,11 +78,6 @@ def phase_time(activity: DeviceActivity, phases: U8, bounds: tuple[I64, I64]) ->
 
 
 @shared
-def said_of_slices(facts: Facts) -> U8:
-    """The ``slice_phases`` of what was analysed, for its devices in turn."""
-    return slice_phases(facts.trace)
-
-
 def slice_phases(trace: Trace) -> U8:
     """Per slice, the phase its own name or the innermost enclosing name says."""
     slices = trace.slices
@@ -125,9 +112,9 @@ def loss_scale_branch(trace: Trace) -> Bools:
     compiled, strings = trace.xla_ops, trace.strings
     codes = np.union1d(*(used_codes(codes, len(strings)) for codes in (trace.slices.name, compiled.scope)))
     chooses = partial(chooses_by_loss_scale, bare=bare_loss_scales(strings[code] for code in codes.tolist()))
-    found = mapped(trace.slices.name, strings, chooses, np.bool_)
-    found[compiled.slice] |= mapped(compiled.scope, strings, chooses, np.bool_)
-    return found
+    chosen = mapped(trace.slices.name, strings, chooses, np.bool_)
+    chosen[compiled.slice] |= mapped(compiled.scope, strings, chooses, np.bool_)
+    return chosen
 
 
 def _one_more_than_part(name: str) -> int:

@@ -8,7 +8,7 @@ from stepscope.analysis.executors import of_pipeline
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.tf_graph import is_passive, parse_annotation
 from stepscope.record import record
-from stepscope.trace.codes import among, mapped, used_codes
+from stepscope.trace.codes import among, mapped, marked, used_codes
 from stepscope.trace.forest import holding
 from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -82,8 +82,7 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int, captured: Bools) -> Plac
     launched = _nearest_op(trace, trace.launches.call)
     if len(trace.device_ops) and not (launched >= 0).any():
         return None
-    on_device = np.zeros(len(slices), np.bool_)
-    on_device[launched[launched >= 0]] = True
+    on_device = marked(launched[launched >= 0], len(slices))
     has_inner = np.zeros(len(slices), np.bool_)
     ops = np.flatnonzero(slices.kind == Kind.HOST_OP)
     outer = _nearest_op(trace, slices.parent[ops])
@@ -137,9 +136,9 @@ def _place_nodes(trace: Trace, start_ns: int, end_ns: int) -> Placement:
 
 def _nearest_op(trace: Trace, rows: I32) -> I32:
     """Per slice, itself or the innermost host op around it, -1 for none."""
-    found = rows.copy()
+    nearest = rows.copy()
     while True:
-        climbing = np.flatnonzero((found >= 0) & (trace.slices.kind[found] != Kind.HOST_OP))
+        climbing = np.flatnonzero((nearest >= 0) & (trace.slices.kind[nearest] != Kind.HOST_OP))
         if climbing.size == 0:
-            return found
-        found[climbing] = trace.slices.parent[found[climbing]]
+            return nearest
+        nearest[climbing] = trace.slices.parent[nearest[climbing]]

@@ -6,14 +6,13 @@ module or the op. A function that a few modules, annotations or ops inside it te
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.analysis.where import Frame, Locator, Where
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import among, grouped, used_codes
 from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
@@ -28,7 +27,7 @@ _FINER = (
 )
 _FEW = 3
 """A place is told by its parts where so many of them name most of its time."""
-_INSTANCE = re.compile(r"_\d+$")
+_INSTANCE = regex(r"_\d+$")
 
 Weights = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -69,23 +68,23 @@ def find_places(
         for coarse in _grouped(_coarse(parts), np.arange(slices.size), weight)
         for group in _told_finer(parts, coarse, weight)
     ]
-    found: list[Place] = []
+    places: list[Place] = []
     more: list[float] = []
     for key, rows in sorted(groups, key=lambda group: -float(weight[group[1]].sum())):
         where, ns = _where(locator.trace, frames, kinds, key), float(weight[rows].sum())
         name = _name(where) or (f"`{locator.trace.strings[key[_OWN]]}`" if key[_OWN] >= 0 else None)
         if name is None:
             continue
-        if sum(place.share for place in found) >= PLACES_SHARE:
+        if sum(place.share for place in places) >= PLACES_SHARE:
             break
-        if len(found) < PLACES_SHOWN:
-            found.append(Place(where, name, round(ns), ns / total))
+        if len(places) < PLACES_SHOWN:
+            places.append(Place(where, name, round(ns), ns / total))
         else:
             more.append(ns)
     if more:
         name = f"{len(more)} more {'place' if len(more) == 1 else 'places'}"
-        found.append(Place(Where(), name, round(sum(more)), sum(more) / total))
-    return tuple(found)
+        places.append(Place(Where(), name, round(sum(more)), sum(more) / total))
+    return tuple(places)
 
 
 _Group = tuple[tuple[int, ...], Rows]
@@ -108,23 +107,25 @@ def _grouped(parts: I32, rows: Rows, weight: Weights) -> list[_Group]:
     first, at = grouped(*parts.T)
     order = np.argsort(at, kind="stable")
     members = np.split(rows[order], np.cumsum(np.bincount(at))[:-1])
-    found = [(tuple(key), group) for key, group in zip(parts[first].tolist(), members, strict=True)]
-    return sorted(found, key=lambda group: -float(weight[group[1]].sum()))
+    groups = [(tuple(key), group) for key, group in zip(parts[first].tolist(), members, strict=True)]
+    return sorted(groups, key=lambda group: -float(weight[group[1]].sum()))
 
 
 def _told_finer(parts: I32, coarse: _Group, weight: Weights) -> list[_Group]:
     """A place as it is, or the parts of it where a few tell most of its time; the rest of it stays one place."""
     key, rows = coarse
+    if (parts[rows] == parts[rows[0]]).all():  # However fine, it is one place.
+        return [(tuple(part if at in _FINER[-1] else key[at] for at, part in enumerate(parts[rows[0]].tolist())), rows)]
     least = PLACES_SHARE * float(weight[rows].sum())
-    found = [coarse]
+    groups = [coarse]
     for columns in _FINER:
         chosen = np.where(among(np.arange(parts.shape[1]), columns), parts[rows], np.array(key, np.int32))
         finer = _grouped(chosen.astype(np.int32), rows, weight)
         if sum(float(weight[group[1]].sum()) for group in finer[:_FEW]) < least:
             break
         rest = [group[1] for group in finer[_FEW:]]
-        found = finer[:_FEW] + ([(key, np.concatenate(rest))] if rest else [])
-    return found
+        groups = finer[:_FEW] + ([(key, np.concatenate(rest))] if rest else [])
+    return groups
 
 
 def _kinds_of_modules(trace: Trace, modules: I32) -> tuple[I32, dict[int, str]]:

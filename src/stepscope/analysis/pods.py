@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import TrackKind
 
 _MEGASCALE = "/device:CUSTOM:Megascale Trace"
-_GRAPH = re.compile(r"device_\d+_gid_")
+_GRAPH = regex(r"device_\d+_gid_")
 """Begins the name of an exchange; each device that takes part has its own number (XProf's ExtractDeviceIdFromGraphKey
 and kGraphNameRe in xprof/convert/megascale_perfetto). Actions are called ``NetworkSend END`` and so on."""
 
@@ -23,7 +22,7 @@ def ended_last(facts: Facts) -> dict[int, int]:
     steps = [step for step in facts.used if all(account.step_row(step) is not None for account in accounts)]
     if len(accounts) < 2 or not steps:
         return {}
-    ends = np.array([account.rows.bounds[np.array(account.step_rows(tuple(steps))) + 1] for account in accounts])
+    ends = np.array([account.windows(account.step_rows(tuple(steps)))[1] for account in accounts])
     alone = (ends == ends.max(axis=0)).sum(axis=0) == 1
     counts = np.bincount(ends.argmax(axis=0)[alone], minlength=len(accounts)).tolist()
     return {account.rows.device: count for account, count in zip(accounts, counts, strict=True)
@@ -52,12 +51,12 @@ def counters(facts: Facts) -> list[CounterUse]:
     inside = iv.covered_between(window, table.time_ns, table.time_ns + 1) > 0
     rows = np.flatnonzero(inside & (tracks.device[table.track] >= 0) & ~np.isnan(table.value))
     device, name = tracks.device[table.track[rows]], table.name[rows]
-    found = []
+    uses = []
     for number, code in sorted(set(zip(device.tolist(), name.tolist(), strict=True))):
         value = table.value[rows[(device == number) & (name == code)]]
         said = float(value.min()), float(value.mean()), float(value.max())
-        found.append(CounterUse(number, facts.trace.strings[code], value.size, *said))
-    return sorted(found, key=lambda use: (use.name, use.device))
+        uses.append(CounterUse(number, facts.trace.strings[code], value.size, *said))
+    return sorted(uses, key=lambda use: (use.name, use.device))
 
 
 @record
@@ -81,5 +80,5 @@ def network(facts: Facts) -> list[NetworkUse]:
     by_name: dict[str, list[int]] = {}
     for code, ns in zip(slices.name[rows].tolist(), slices.dur_ns[rows].tolist(), strict=True):
         by_name.setdefault(_GRAPH.sub("", strings[code], count=1), []).append(ns)
-    found = [NetworkUse(name, len(took), sum(took), int(np.median(took)), max(took)) for name, took in by_name.items()]
-    return sorted(found, key=lambda use: (-use.ns, use.name))
+    uses = [NetworkUse(name, len(took), sum(took), int(np.median(took)), max(took)) for name, took in by_name.items()]
+    return sorted(uses, key=lambda use: (-use.ns, use.name))

@@ -23,7 +23,7 @@ from stepscope.analysis.own_code import is_programs
 from stepscope.analysis.steps import WHOLE, Markers
 from stepscope.names.producing import makes_no_batch, says_batch
 from stepscope.names.xla_hosts import sends_arrays
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.forest import holding, outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -65,15 +65,15 @@ def _produced(host: HostActivity, activities: list[DeviceActivity], markers: Mar
 def _launches(trace: Trace, activities: list[DeviceActivity]) -> tuple[I64, Bools]:
     """When anything was launched, in order, and whether it was a copy to a device of the size of a batch, or more. What
     else is copied there (a rate, a scale) comes without a batch, and stands for nothing."""
-    found = []
+    launches = []
     for activity in activities:
         copies = activity.category == Category.COPY_H2D.code
         small = copies & (trace.device_ops.bytes[activity.row] < BATCH_BYTES)
         counted = activity.launched & ~small
-        found.append((activity.launch[counted], copies[counted]))
-    if not found:
+        launches.append((activity.launch[counted], copies[counted]))
+    if not launches:
         return np.empty(0, np.int64), np.empty(0, np.bool_)
-    launch, sends = (np.concatenate(part) for part in zip(*found, strict=True))
+    launch, sends = (np.concatenate(part) for part in zip(*launches, strict=True))
     order = np.argsort(launch, kind="stable")
     return launch[order], sends[order]
 
@@ -118,9 +118,7 @@ def _before_loading(host: HostActivity, begin: I64, sent: I64) -> Bools:
 def _unless_other(trace: Trace, rows: Rows) -> Rows:
     """Without those half of whose time passes in what makes no batch."""
     slices = trace.slices
-    chosen = np.zeros(len(slices), np.bool_)
-    chosen[rows] = True
-    around = outermost(chosen, slices.parent)
+    around = outermost(marked(rows, len(slices)), slices.parent)
     inner = np.flatnonzero((around >= 0) & (slices.dur_ns >= BATCH_NS // 2))
     inner = inner[among(slices.kind[inner], (Kind.PYTHON_FRAME, Kind.ANNOTATION))]
     other = inner[mapped(slices.name[inner], trace.strings, makes_no_batch, np.bool_)]
@@ -130,7 +128,5 @@ def _unless_other(trace: Trace, rows: Rows) -> Rows:
 
 
 def _outer(trace: Trace, rows: Rows) -> I32:
-    chosen = np.zeros(len(trace.slices), np.bool_)
-    chosen[rows] = True
-    outer = outermost(chosen, trace.slices.parent)[rows] == rows
+    outer = outermost(marked(rows, len(trace.slices)), trace.slices.parent)[rows] == rows
     return np.asarray(rows[outer], np.int32)

@@ -6,7 +6,7 @@ import numpy as np
 
 from stepscope.names.compiled_code import is_compiled, prepares_compiled
 from stepscope.record import record
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, Rows
 from stepscope.trace.trace import Trace
@@ -35,7 +35,7 @@ def prologues(trace: Trace, tracks: list[int], launches: I32) -> Prologues:
     track, start, end = slices.track[rows], slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows]
     until = np.where(prepares[rows], end, -1)
     kept = np.zeros(rows.size, np.bool_)
-    for thread in np.unique(track).tolist():
+    for thread in distinct(track):
         low, high = rows_of_track(slices, thread)
         begun = slices.start_ns[launches[(launches >= low) & (launches < high)]]
         mine = np.flatnonzero(track == thread)

@@ -13,6 +13,7 @@ from stepscope.analysis.categories import BUSY, CATEGORIES
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.errors import UsageError
+from stepscope.trace.codes import distinct
 from stepscope.trace.select import overlapping
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import I64, U8, Kind, TrackKind
@@ -56,17 +57,17 @@ def _device_rows(activity: DeviceActivity, account: Account, start: int, end: in
     if account.idle is not None:
         idle = account.idle.pieces
         pieces.append((idle.start, idle.end, idle.category))
-    found: list[tuple[int, int, int]] = []
+    sums: list[tuple[int, int, int]] = []
     for starts, ends, codes in pieces:
         length = np.minimum(ends, end) - np.maximum(starts, start)
         inside = length > 0
-        for code in np.unique(codes[inside]).tolist():
+        for code in distinct(codes[inside]):
             chosen = inside & (codes == code)
-            found.append((int(length[chosen].sum()), int(chosen.sum()), code))
-    for ns, count, code in sorted(found, reverse=True):
+            sums.append((int(length[chosen].sum()), int(chosen.sum()), code))
+    for ns, count, code in sorted(sums, reverse=True):
         kind = "busy" if CATEGORIES[code] in BUSY else "idle"
         yield activity.device, None, None, None, kind, str(CATEGORIES[code]), ns, count
-    rest = end - start - sum(ns for ns, _, _ in found)
+    rest = end - start - sum(ns for ns, _, _ in sums)
     if rest:  # before the first or after the last op of the device
         yield activity.device, None, None, None, None, None, rest, None
 
@@ -85,7 +86,7 @@ def _thread_rows(trace: Trace, start: int, end: int) -> Iterator[tuple[Any, ...]
     track, name, kind = groups // (names * kinds), groups // kinds % names, groups % kinds
     covered = np.zeros(len(tracks), np.int64)
     np.add.at(covered, track, ns)
-    for owner in sorted(np.unique(track).tolist(), key=lambda owner: (-int(covered[owner]), owner)):
+    for owner in sorted(distinct(track), key=lambda owner: (-int(covered[owner]), owner)):
         text = (tracks.process[owner], tracks.thread[owner], tracks.label[owner])
         who = (None, *(trace.strings[code] if code >= 0 else None for code in text))
         mine = np.flatnonzero(track == owner)

@@ -126,12 +126,12 @@ class _Launches:
         """
         end = np.full(len(self.execution), NULL)
         np.maximum.at(end, self.execution, self.launch + 1)
-        found = []
+        windows = []
         for begin in (np.minimum(self.begun, self.launch), self.launch):
             start = np.full(end.size, np.iinfo(np.int64).max)
             np.minimum.at(start, self.execution, begin)
-            found.append(iv.union(start, end))
-        return tuple(found)
+            windows.append(iv.union(start, end))
+        return tuple(windows)
 
 
 def _launches(trace: Trace, activities: list[DeviceActivity]) -> _Launches:

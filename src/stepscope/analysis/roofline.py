@@ -22,7 +22,7 @@ from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, 
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.names.kernels import Family, Tri
 from stepscope.record import record
-from stepscope.trace.codes import among, grouped, mapped
+from stepscope.trace.codes import among, distinct, grouped, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -210,14 +210,14 @@ def device_work(
     """All work of each device; ``periods`` are, per device, the bounds of its stretches of time and the used ones."""
     costs = op_costs(trace, programs)
     precisions = with_formats(op_precisions(trace), costs.place, [place.format for place in costs.compiled])
-    found = []
+    works = []
     for activity, (bounds, chosen) in zip(activities, periods, strict=True):
         rows = np.flatnonzero(activity.category == Category.COMPUTE.code)
         groups, group = kernel_groups(trace, activity, rows, precisions)
         began = np.asarray(np.searchsorted(bounds, activity.start, "right") - 1, np.intp)
         period = began[rows]
-        others = np.isin(began, chosen) & (activity.category != Category.COMPUTE.code)
-        found.append(
+        others = among(began, chosen) & (activity.category != Category.COMPUTE.code)
+        works.append(
             Work(
                 trace=trace,
                 activity=activity,
@@ -232,7 +232,7 @@ def device_work(
                 others=np.flatnonzero(others),
             )
         )
-    return found
+    return works
 
 
 def op_roofs(everything: Work) -> list[OpRoof]:
@@ -249,11 +249,11 @@ def op_roofs(everything: Work) -> list[OpRoof]:
     kinds = zip(*(column[first].tolist() for column in key), strict=True)
     count, total = np.bincount(at), np.bincount(at, ns).astype(np.int64)
     peaks = device_peaks(work.trace, work.activity.device)
-    found = []
+    roofs = []
     for row, calls, took, example in zip(kinds, count.tolist(), total.tolist(), of[first].tolist(), strict=True):
         group, place = work.groups[row[5]], costs.place_of(example)
         dims = work.trace.strings[row[1]] if row[1] >= 0 else None
-        found.append(
+        roofs.append(
             OpRoof(
                 device=work.activity.device,
                 name=work.trace.strings[row[0]] if place is None else place.one.name,
@@ -264,7 +264,7 @@ def op_roofs(everything: Work) -> list[OpRoof]:
                 place=place,
             )
         )
-    return sorted(found, key=lambda one: (-one.roof.ns, one.name))
+    return sorted(roofs, key=lambda one: (-one.roof.ns, one.name))
 
 
 def _by_owner(work: Work) -> tuple[Rows, Rows, I64]:
@@ -316,12 +316,12 @@ def row_peaks(work: Work, rows: Rows) -> I64:
     peaks = device_peaks(work.trace, work.activity.device)
     pairs = work.group[rows], work.costs.place[work.owner[rows]]
     first, at = grouped(*pairs)
-    found = [NULL]
+    rates = [NULL]
     for number, place in zip(*(column[first].tolist() for column in pairs), strict=True):
         group, where = work.groups[number], work.costs.compiled[place] if place >= 0 else None
         peak = peak_flops(peaks, group, matrix=_matrix_units(group, where)) if peaks else None
-        found.append(NULL if peak is None else peak)
-    return np.array(found, np.int64)[at + 1]
+        rates.append(NULL if peak is None else peak)
+    return np.array(rates, np.int64)[at + 1]
 
 
 def kernel_roofs(everything: Work) -> list[KernelRoof]:
@@ -332,15 +332,15 @@ def kernel_roofs(everything: Work) -> list[KernelRoof]:
     alone = mine[count[dense] == 1] if mine.size else mine
     flops, moved = work.costs.flops[work.owner[alone]], work.costs.bytes[work.owner[alone]]
     peaks = device_peaks(work.trace, work.activity.device)
-    found = []
-    for number in np.unique(work.group[alone]).tolist():
+    roofs = []
+    for number in distinct(work.group[alone]):
         rows = work.group[alone] == number
         known = [None if (part[rows] == NULL).any() else int(part[rows].sum()) for part in (flops, moved)]
         group = work.groups[number]
         place = work.costs.place_of(int(work.owner[alone[rows][0]]))
         roof = _roof(int(rows.sum()), int(work.ns[alone[rows]].sum()), (known[0], known[1]), group, (peaks, place))
-        found.append(KernelRoof(work.activity.device, group.name, roof))
-    return sorted(found, key=lambda one: (-one.roof.ns, one.name))
+        roofs.append(KernelRoof(work.activity.device, group.name, roof))
+    return sorted(roofs, key=lambda one: (-one.roof.ns, one.name))
 
 
 def utilisation(everything: Work) -> Utilisation | None:

@@ -8,7 +8,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.record import record
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.tables import NULL, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -61,8 +61,8 @@ def _launches_without_op(trace: Trace, captured: Bools) -> float:
     inside &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
     rows = np.flatnonzero(inside)
     launching = rows[mapped(slices.name[rows], trace.strings, _launches, np.bool_)]
-    matched = among(launching, calls)
-    return float((~matched).mean()) if launching.size else 0.0
+    matched = marked(calls, len(slices))
+    return float((~matched[launching]).mean()) if launching.size else 0.0
 
 
 def _launches(name: str) -> bool:

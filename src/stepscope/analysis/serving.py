@@ -26,7 +26,7 @@ from stepscope.names.serving import (
     serving_module,
 )
 from stepscope.record import record
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.tables import I64, NULL, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -208,7 +208,7 @@ def _ranges(trace: Trace) -> _Ran | None:
     ranged = among(slices.kind, (Kind.STEP, Kind.ANNOTATION))
     ranged &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     rows = np.flatnonzero(ranged)
-    told = {code: iteration(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
+    told = {code: iteration(trace.strings[code]) for code in distinct(slices.name[rows])}
     known = [code for code, says in told.items() if says is not None]
     rows = rows[among(slices.name[rows], known)]
     if not rows.size:
@@ -226,9 +226,9 @@ def _modules(trace: Trace) -> _Ran | None:
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == Kind.MODULE)
     rows = rows[trace.tracks.kind[slices.track[rows]] == TrackKind.DEVICE_LINE]
-    told = {code: serving_module(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
+    told = {code: serving_module(trace.strings[code]) for code in distinct(slices.name[rows])}
     rows = rows[among(slices.name[rows], [code for code, phase in told.items() if phase is not None])]
-    for track in np.unique(slices.track[rows]).tolist():
+    for track in distinct(slices.track[rows]):
         mine = rows[slices.track[rows] == track].tolist()
         phases = [phase for row in mine if (phase := told[int(slices.name[row])]) is not None]
         if len(set(phases)) == 2:

@@ -12,14 +12,13 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
-from stepscope.analysis.followed import helpers
-from stepscope.analysis.host import NO_CAUSE, HostActivity
+from stepscope.analysis.host import NO_CAUSE, HostActivity, helpers
 from stepscope.analysis.where import parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
-from stepscope.names.libraries import LIBRARY_FILES
+from stepscope.names.libraries import is_no_place
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -61,11 +60,11 @@ def silent_calls(trace: Trace, host: HostActivity, tracks: list[int]) -> I32:
     if not frame.any():
         return np.empty(0, np.int32)
     works = among(slices.kind, _WORK) | (host.causes != NO_CAUSE) | (host.roles != NO_CAUSE)
-    works |= frame & _hands_over(trace, host)
+    works[_handing_over(trace, host, frame)] = True
     named = mapped(np.where(frame, slices.name, np.int32(-1)), strings, _is_told, np.bool_)
     chosen = named & frame & ~works & ~holding(works, slices.parent) & among(slices.track, tracks)
-    found = np.flatnonzero(is_outermost(chosen, slices.parent))
-    return found.astype(np.int32)
+    calls = np.flatnonzero(is_outermost(chosen, slices.parent))
+    return calls.astype(np.int32)
 
 
 def _is_told(name: str) -> bool:
@@ -73,16 +72,16 @@ def _is_told(name: str) -> bool:
     frame = parse_frame(name)
     if frame is None:
         return gives_ops(name) is not Giving.C and not name.startswith("nn.Module: ")
-    return frame.file not in LIBRARY_FILES and not is_frameworks_own(name) and not only_wraps(name)
+    return not is_no_place(frame.file) and not is_frameworks_own(name) and not only_wraps(name)
 
 
-def _hands_over(trace: Trace, host: HostActivity) -> Bools:
+def _handing_over(trace: Trace, host: HostActivity, frame: Bools) -> Rows:
     """Frames of the main thread during which the threads work that it waits for, autograd's among them."""
     slices = trace.slices
     theirs = np.sort(slices.start_ns[among(slices.track, host.turns) & among(slices.kind, _WORK)])
-    begun = np.searchsorted(theirs, slices.start_ns, "left")
-    ended = np.searchsorted(theirs, slices.start_ns + slices.dur_ns, "right")
-    return np.asarray((slices.track == host.main) & (ended > begun))
+    rows = np.flatnonzero(frame & (slices.track == host.main)) if theirs.size else np.empty(0, np.intp)
+    start, dur = slices.start_ns[rows], slices.dur_ns[rows]
+    return rows[np.searchsorted(theirs, start + dur, "right") > np.searchsorted(theirs, start, "left")]
 
 
 def silence(trace: Trace, host: HostActivity, calls: I32, account: Account, rows: list[int], least_ns: int) -> Silence:
@@ -94,7 +93,7 @@ def silence(trace: Trace, host: HostActivity, calls: I32, account: Account, rows
     start, end = pieces.start[chosen], pieces.end[chosen]
     track = busy_thread(host, gaps.thread[pieces.gap[chosen]], start, end)
     slices, waited = trace.slices, np.zeros(calls.size, np.int64)
-    for thread in np.unique(slices.track[calls]).tolist():
+    for thread in distinct(slices.track[calls]):
         mine = slices.track[calls] == thread
         begun = slices.start_ns[calls[mine]]
         idle: iv.Intervals = (start[track == thread], end[track == thread])
@@ -113,22 +112,22 @@ def _function(trace: Trace, calls: I32, waited: I64, code: int, ns: int) -> Sile
 
 
 def _spans(trace: Trace, host: HostActivity, calls: I32) -> tuple[tuple[int, iv.Intervals], ...]:
-    slices, found = trace.slices, []
-    for thread in np.unique(slices.track[calls]).tolist():
+    slices, of_thread = trace.slices, []
+    for thread in distinct(slices.track[calls]):
         mine = calls[slices.track[calls] == thread]
-        spans = iv.union(slices.start_ns[mine], slices.start_ns[mine] + slices.dur_ns[mine])
+        spans = iv.of(slices, mine)
         spans = iv.intersect(spans, host.time(thread, Category.LAUNCH))
         for earlier in HOST_CAUSES[: HOST_CAUSES.index(Category.LAUNCH)]:
             spans = iv.subtract(spans, host.time(thread, earlier))
-        found.append((thread, spans))
-    return tuple(found)
+        of_thread.append((thread, spans))
+    return tuple(of_thread)
 
 
 def busy_thread(host: HostActivity, thread: I32, start: I64, end: I64) -> I32:
     """The launching thread of each stretch where it did something, else the main one, which hands it work; of
     executors the one that did most."""
     track = host.busiest(np.where(thread >= 0, thread, host.main).astype(np.int32), start, end)
-    for other in np.unique(track[track != host.main]).tolist():
+    for other in distinct(track[track != host.main]):
         mine = np.flatnonzero(track == other)
         active = iv.covered_between(host.active(other), start[mine], end[mine])
         track[mine[active == 0]] = host.main
@@ -139,7 +138,7 @@ def helping_thread(host: HostActivity, cause: Category, track: I32, start: I64, 
     """The thread of each stretch, or the helper it waits for where that did more of the cause."""
     track = track.copy()
     own = np.zeros(track.size, np.int64)
-    for thread in np.unique(track).tolist():
+    for thread in distinct(track):
         mine = track == thread
         own[mine] = iv.covered_between(host.own_time(thread, cause), start[mine], end[mine])
     for helper in helpers(host, cause):

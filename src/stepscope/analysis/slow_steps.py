@@ -58,10 +58,10 @@ def slow_steps(
     """The steps that take much longer than the others: for work that is done once, for want of a core, or for a rare
     cause; ``no_core`` is what of each its thread may have waited for one."""
     step_ns = bounds[1] - bounds[0]
-    found = _with_one_time_work(accounts, steps, step_ns, once, unused)
-    found += _without_core(_others(steps, found), step_ns, no_core)
-    found += _rarely_slow(accounts, _others(steps, found), step_ns, no_core, unused)
-    return tuple(sorted(found, key=lambda each: each.step))
+    slow = _with_one_time_work(accounts, steps, step_ns, once, unused)
+    slow += _without_core(_others(steps, slow), step_ns, no_core)
+    slow += _rarely_slow(accounts, _others(steps, slow), step_ns, no_core, unused)
+    return tuple(sorted(slow, key=lambda each: each.step))
 
 
 def _others(steps: tuple[int, ...], found: tuple[SlowStep, ...]) -> tuple[int, ...]:
@@ -78,8 +78,8 @@ def _without_core(steps: tuple[int, ...], step_ns: I64, no_core_ns: I64) -> tupl
     without = no_core_ns[rows] - float(np.median(no_core_ns[rows]))
     limit = SLOW_STEP_SHARE * float(np.median(step_ns[rows]))
     slow = np.flatnonzero((longer > limit) & (longer - without <= limit))
-    found = tuple(SlowStep(steps[k], int(longer[k]), Category.UNKNOWN_HOST, 0, no_core=True) for k in slow.tolist())
-    return found if 2 * len(found) < len(steps) else ()
+    starved = tuple(SlowStep(steps[k], int(longer[k]), Category.UNKNOWN_HOST, 0, no_core=True) for k in slow.tolist())
+    return starved if 2 * len(starved) < len(steps) else ()
 
 
 def _with_one_time_work(
@@ -98,9 +98,9 @@ def _with_one_time_work(
                 most[step] = max(most[step], (0 if row is None else int(ns[row]), -at))
     usual = float(np.median([max(step_ns[step] - ns, 0) for step, (ns, _) in most.items()]))
     slow = [step for step, (ns, _) in most.items() if ns > SLOW_STEP_SHARE * usual]
-    found = tuple(SlowStep(step, most[step][0], Category.COMPILE, -most[step][1], once=True) for step in slow)
+    apart = tuple(SlowStep(step, most[step][0], Category.COMPILE, -most[step][1], once=True) for step in slow)
     at_once = len(slow) <= 1 or slow == list(steps[: len(slow)])
-    return found if at_once and len(found) < len(steps) else ()
+    return apart if at_once and len(apart) < len(steps) else ()
 
 
 def _rarely_slow(
@@ -123,9 +123,9 @@ def _rarely_slow(
         total = parts.sum(axis=1) - int(np.median(parts.sum(axis=1)))
         least = total - no_core_ns[list(steps)]
         for k in np.flatnonzero((least > limit) & (2 * total >= longer)).tolist():
-            found = SlowStep(steps[k], int(total[k]), CATEGORIES[codes[int(excess[k].argmax())]], at)
-            if found.step not in worst or worst[found.step].excess_ns < found.excess_ns:
-                worst[found.step] = found
+            step = SlowStep(steps[k], int(total[k]), CATEGORIES[codes[int(excess[k].argmax())]], at)
+            if step.step not in worst or worst[step.step].excess_ns < step.excess_ns:
+                worst[step.step] = step
     return tuple(worst[step] for step in sorted(worst)) if 2 * len(worst) < len(steps) else ()
 
 

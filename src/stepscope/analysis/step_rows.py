@@ -7,6 +7,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.steps import Markers
 from stepscope.record import record
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I64, Bools
 
 
@@ -37,6 +38,7 @@ class Assigned:
     """The device's first op waited for work of before the profile that was not recorded."""
 
 
+@shared
 def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
     """The steps of a device's ops: by launch, or by when they ran where nothing else tells."""
     launched = activity.launched
@@ -80,6 +82,11 @@ def joint_windows(rows: list[DeviceRows], count: int) -> tuple[I64, I64]:
             if step is not None:
                 start[step], end[step] = of.bounds[row], of.bounds[row + 1]
     return np.maximum.reduce(begun), np.maximum.reduce(over)
+
+
+def step_bounds(markers: Markers, rows: list[DeviceRows]) -> tuple[I64, I64]:
+    """The same of all steps; without a device the host's periods."""
+    return joint_windows(rows, len(markers)) if rows else (markers.start, markers.start + host_periods(markers))
 
 
 def tiled_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from stepscope.names.hosts import (
 from stepscope.names.loop_phases import LoopPhase
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
@@ -87,7 +88,7 @@ class Markers:
         first = (1 + sorted(self.own).index(device)) * len(self) if device in self.own else 0
         return slice(first, first + len(self))
 
-    @property
+    @cached_property
     def gap_after(self) -> Bools:
         """After which steps the loop did something else, or the profiler paused: the numbers jump, or cannot tell, and
         the pause is at least a step long."""
@@ -105,16 +106,16 @@ def find_markers(trace: Trace, activities: list[DeviceActivity], once: OneTimeWo
     """The steps of a trace: those of the profile it is a part of, where they had to be inferred, else the best marker
     source, else the frames of a training loop, else what repeats in the launches, else calls of one function, else one
     window. What repeats while graphs are captured is no step."""
-    found = _inferred_before(trace) or _recorded(trace) or _batches(trace)
-    if found is None and not once.mostly_capture:
-        found = _repeated(trace, activities) or _calls(trace)
-    return _after_start_up(found or _whole(trace), once, *_warming(trace, activities, found))
+    markers = _inferred_before(trace) or _recorded(trace) or _batches(trace)
+    if markers is None and not once.mostly_capture:
+        markers = _repeated(trace, activities) or _calls(trace)
+    return _after_start_up(markers or _whole(trace), once, *_warming(trace, activities, markers))
 
 
-def _warming(trace: Trace, activities: list[DeviceActivity], found: Markers | None) -> tuple[iv.Intervals, int]:
+def _warming(trace: Trace, activities: list[DeviceActivity], markers: Markers | None) -> tuple[iv.Intervals, int]:
     """What else is start-up of a profile that shows no steps: ranges that the program calls its warm-up; and until when
     that can be, as a device is given something to compute behind it."""
-    if found is not None or not activities:
+    if markers is not None or not activities:
         return iv.EMPTY, 0
     computes = [a.launch[a.launched & (a.category == Category.COMPUTE.code)] for a in activities]
     last = max((int(launch.max()) for launch in computes if launch.size), default=0)
@@ -149,35 +150,35 @@ _MARKING_TRACKS = (TrackKind.HOST_THREAD, TrackKind.DEVICE_LINE)
 def _recorded(trace: Trace) -> Markers | None:
     """The first source of the marker table with two occurrences, else the first with one."""
     by_source = _by_source(trace)
-    explicit = {rank: found for rank, found in sorted(by_source.items()) if not _ends_step(trace, found)}
-    ranked = [_one_thread(trace, found) for found in explicit.values()]
+    explicit = {rank: marks for rank, marks in sorted(by_source.items()) if not _ends_step(trace, marks)}
+    ranked = [_one_thread(trace, marks) for marks in explicit.values()]
     every = list(explicit.values())
-    for at, found in enumerate(ranked):
-        if len(found) >= 2:
-            return _from_slices(trace, found, every[at])
+    for at, marks in enumerate(ranked):
+        if len(marks) >= 2:
+            return _from_slices(trace, marks, every[at])
     if ranked:
         return _from_slices(trace, ranked[0], every[0])
-    ends = [found for found in by_source.values() if len(found) >= 2]
+    ends = [marks for marks in by_source.values() if len(marks) >= 2]
     return _from_ends(trace, ends[0]) if ends else None
 
 
 def _by_source(trace: Trace) -> dict[int, list[Mark]]:
     """Rank of the source -> its markers as (slice, step number): what the profile says outright, else the names."""
     slices, marks = trace.slices, trace.step_marks
-    found: dict[int, list[Mark]] = {}
+    by_source: dict[int, list[Mark]] = {}
     for row, source, number in zip(marks.slice.tolist(), marks.source.tolist(), marks.number.tolist(), strict=True):
         rank, named = _SOURCE_RANKS[MarkerSource(source)], step_marker(trace.name_of(row))
         rank = rank if named is None or named.ends_step else min(rank, named.rank)
-        found.setdefault(rank, []).append((row, None if number == NULL else number))
+        by_source.setdefault(rank, []).append((row, None if number == NULL else number))
     is_step = (slices.kind == Kind.STEP) & among(trace.tracks.kind[slices.track], _MARKING_TRACKS)
     is_step[marks.slice] = False
     rows = np.flatnonzero(is_step)
-    known = {code: step_marker(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
+    known = {code: step_marker(trace.strings[code]) for code in distinct(slices.name[rows])}
     for row, code in zip(rows.tolist(), slices.name[rows].tolist(), strict=True):
         marker = known[code]
         if marker is not None:
-            found.setdefault(marker.rank, []).append((row, marker.number))
-    return found
+            by_source.setdefault(marker.rank, []).append((row, marker.number))
+    return by_source
 
 
 def _ends_step(trace: Trace, found: list[Mark]) -> bool:
@@ -185,16 +186,16 @@ def _ends_step(trace: Trace, found: list[Mark]) -> bool:
     return marker is not None and marker.ends_step
 
 
-def _one_thread(trace: Trace, found: list[Mark]) -> list[Mark]:
+def _one_thread(trace: Trace, marks: list[Mark]) -> list[Mark]:
     """Markers of the thread that has most of them, outermost where they nest, in time order. One that begins shortly
     before the one before it ends, and ends after it, follows it: times were rounded."""
-    tracks = trace.slices.track[[row for row, _ in found]]
+    tracks = trace.slices.track[[row for row, _ in marks]]
     values, counts = np.unique(tracks, return_counts=True)
     main = values[counts.argmax()]
     kept: list[Mark] = []
     reach = np.iinfo(np.int64).min
     for row, number in sorted(
-        (f for f, track in zip(found, tracks, strict=True) if track == main),
+        (f for f, track in zip(marks, tracks, strict=True) if track == main),
         key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]]), f[1] or 0),
     ):
         start, end = int(trace.slices.start_ns[row]), trace.end_ns(row)
@@ -204,20 +205,20 @@ def _one_thread(trace: Trace, found: list[Mark]) -> list[Mark]:
     return kept
 
 
-def _from_slices(trace: Trace, found: list[Mark], every: list[Mark]) -> Markers:
+def _from_slices(trace: Trace, marks: list[Mark], every: list[Mark]) -> Markers:
     """The steps of some markers; ``every`` are those of all tracks."""
-    found, every = _marked_by_all(trace, found, every)
-    rows = np.array([row for row, _ in found], np.int32)
+    marks, every = _marked_by_all(trace, marks, every)
+    rows = np.array([row for row, _ in marks], np.int32)
     start, end = _bounds(trace, rows)
     return Markers(
         start=start,
         end=end,
-        numbers=tuple(number for _, number in found),
+        numbers=tuple(number for _, number in marks),
         source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0],
         inferred=False,
         slices=rows,
         on_device=bool(trace.tracks.kind[trace.slices.track[rows[0]]] == TrackKind.DEVICE_LINE),
-        own=_own_marks(trace, found, every),
+        own=_own_marks(trace, marks, every),
         apart=(named := step_marker(trace.name_of(int(rows[0])))) is not None and named.rank == RANK_SESSION_RUNS,
     )
 
@@ -228,7 +229,7 @@ def _bounds(trace: Trace, rows: I32) -> tuple[I64, I64]:
     return start, np.minimum(end, np.append(start[1:], end[-1:]))
 
 
-def _marked_by_all(trace: Trace, found: list[Mark], every: list[Mark]) -> tuple[list[Mark], list[Mark]]:
+def _marked_by_all(trace: Trace, marks: list[Mark], every: list[Mark]) -> tuple[list[Mark], list[Mark]]:
     """Of steps that devices mark by number, those that all of them mark, where that is most of them: one that only
     some mark was begun before the profile, or cut off where it ended, and no step of the others."""
     by_device: dict[int, list[int | None]] = {}
@@ -236,33 +237,33 @@ def _marked_by_all(trace: Trace, found: list[Mark], every: list[Mark]) -> tuple[
         track = trace.slices.track[row]
         if trace.tracks.kind[track] == TrackKind.DEVICE_LINE:
             by_device.setdefault(int(trace.tracks.device[track]), []).append(number)
-    numbers = [number for _, number in found]
+    numbers = [number for _, number in marks]
     if len(by_device) < 2 or None in numbers or any(len({*each}) < len(each) for each in by_device.values()):
-        return found, every
+        return marks, every
     shared = {*numbers}.intersection(*by_device.values())
     if 2 * len(shared) < len(numbers):
-        return found, every
-    return [mark for mark in found if mark[1] in shared], [mark for mark in every if mark[1] in shared]
+        return marks, every
+    return [mark for mark in marks if mark[1] in shared], [mark for mark in every if mark[1] in shared]
 
 
-def _own_marks(trace: Trace, found: list[Mark], every: list[Mark]) -> dict[int, tuple[I64, I64]]:
+def _own_marks(trace: Trace, marks: list[Mark], every: list[Mark]) -> dict[int, tuple[I64, I64]]:
     """Of steps that devices mark: what each marks itself, where it marks as many. Devices run the same step at times of
     their own: chips of one program a little apart, those of other processes far from each other."""
     tracks = trace.slices.track[[row for row, _ in every]]
     own = {}
-    for track in np.unique(tracks).tolist():
+    for track in distinct(tracks):
         mine = _one_thread(trace, [f for f, of in zip(every, tracks.tolist(), strict=True) if of == track])
         device = int(trace.tracks.device[track])
-        if trace.tracks.kind[track] == TrackKind.DEVICE_LINE and device >= 0 and len(mine) == len(found):
+        if trace.tracks.kind[track] == TrackKind.DEVICE_LINE and device >= 0 and len(mine) == len(marks):
             own[device] = _bounds(trace, np.array([row for row, _ in mine], np.int32))
     return own
 
 
-def _from_ends(trace: Trace, found: list[Mark]) -> Markers | None:
+def _from_ends(trace: Trace, marks: list[Mark]) -> Markers | None:
     """Steps that end where an optimizer step ends; the last optimizer of an iteration counts."""
-    names = trace.slices.name[[row for row, _ in found]]
+    names = trace.slices.name[[row for row, _ in marks]]
     values, counts = np.unique(names, return_counts=True)
-    rows = [row for row, _ in found if trace.slices.name[row] in values[counts == counts.max()]]
+    rows = [row for row, _ in marks if trace.slices.name[row] in values[counts == counts.max()]]
     last = trace.slices.name[max(rows, key=trace.end_ns)]
     ends = np.array(sorted(trace.end_ns(row) for row in rows if trace.slices.name[row] == last), np.int64)
     if ends.size < 2:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import TypeVar
+
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -11,6 +14,8 @@ from stepscope.analysis.limits import FINDING_SHARE, P95_STEPS
 from stepscope.analysis.phases import Phase
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I64
+
+_Part = TypeVar("_Part", bound=Hashable)
 
 COLLECTIVES = (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)
 
@@ -23,11 +28,11 @@ def account_parts(facts: Facts, account: Account) -> dict[Category, int]:
 
 def total_parts(facts: Facts) -> dict[Category, int]:
     """The used devices' categories over the used steps, in ns."""
-    found: dict[Category, int] = {}
+    total: dict[Category, int] = {}
     for account in facts.working:
         for category, ns in account_parts(facts, account).items():
-            found[category] = found.get(category, 0) + ns
-    return found
+            total[category] = total.get(category, 0) + ns
+    return total
 
 
 def mean_parts(facts: Facts) -> dict[Category, int]:
@@ -36,14 +41,14 @@ def mean_parts(facts: Facts) -> dict[Category, int]:
     return apportion(total_parts(facts), rows)
 
 
-def apportion(parts: dict[Category, int], count: int) -> dict[Category, int]:
+def apportion(parts: dict[_Part, int], count: int) -> dict[_Part, int]:
     """Divide parts by a count so that the whole numbers still sum to the divided total (largest remainder)."""
     if not count:
         return {}
-    whole = {category: ns // count for category, ns in parts.items()}
+    whole = {part: ns // count for part, ns in parts.items()}
     missing = sum(parts.values()) // count - sum(whole.values())
-    for category in sorted(parts, key=lambda c: -(parts[c] % count))[:missing]:
-        whole[category] += 1
+    for part in sorted(parts, key=lambda one: -(parts[one] % count))[:missing]:
+        whole[part] += 1
     return whole
 
 
@@ -64,8 +69,8 @@ def busy_share(facts: Facts, *, collectives: bool) -> float | None:
 def duty_cycle_share(facts: Facts) -> float | None:
     """Share of the used steps in which devices that execute compiled modules did; None where XLA did not run, or where
     nothing tells one execution from the next."""
-    found = facts.xla.duty if facts.xla else ()
-    duty = [(d.executing_ns, d.window_ns) for d in found if d.executing_ns and d.device not in facts.beside]
+    duties = facts.xla.duty if facts.xla else ()
+    duty = [(d.executing_ns, d.window_ns) for d in duties if d.executing_ns and d.device not in facts.beside]
     window = sum(of for _, of in duty)
     return sum(executing for executing, _ in duty) / window if window else None
 
@@ -79,7 +84,7 @@ def behind_ns(facts: Facts, account: Account) -> int | None:
 
 
 def _step_ends(facts: Facts, account: Account) -> I64:
-    return account.rows.bounds[np.array(facts.used_rows(account), np.intp) + 1]
+    return facts.used_windows(account)[1]
 
 
 @shared

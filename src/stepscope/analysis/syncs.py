@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from enum import StrEnum
 
@@ -18,8 +17,9 @@ from stepscope.analysis.where import Locator, Where, parse_frame
 from stepscope.names.calls import without_version
 from stepscope.names.sync_hints import SyncHint, frame_hint, hands_on_wait, sync_hint, takes_time
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, grouped
+from stepscope.trace.codes import among, distinct, grouped
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -80,9 +80,11 @@ def find_syncs(
     inside = among(step, used) & ((step < len(markers) - 1) | (waits.start < markers.end[-1]))
     # The first used step may pay for a wait of the step before.
     chosen = np.flatnonzero((inside & (blocked >= SHORT_WAIT_NS)) | (cost > 0))
+    if not chosen.size:
+        return []
     slices = waits.slice[chosen]
     group = wait_places(trace, locator, slices)
-    found = []
+    syncs = []
     for members in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
         rows = chosen[members]
         if rows.size:
@@ -92,11 +94,11 @@ def find_syncs(
                 continue
             at = own if own.size else rows
             sync = _sync(trace, locator, waits.slice[at], frozenset(step[own].tolist()), sums)
-            found.append(replace(sync, owner=_owner(trace, locator, host, markers, at)))
-    return sorted(found, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))
+            syncs.append(replace(sync, owner=_owner(trace, locator, host, markers, at)))
+    return sorted(syncs, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))
 
 
-_PROFILERS = re.compile(r"(?:^|/)(?:torch/(?:autograd/profiler|profiler/\w+)|stepscope/capture/\w+)\.py\(")
+_PROFILERS = regex(r"(?:^|/)(?:torch/(?:autograd/profiler|profiler/\w+)|stepscope/capture/\w+)\.py\(")
 
 
 def _owner(trace: Trace, locator: Locator, host: HostActivity, markers: Markers, waits: Rows) -> Owner:
@@ -146,13 +148,13 @@ def returning_syncs(
         return []
     place = wait_places(trace, locator, waits.slice)
     rows = rows[~among(place[rows], place[among(waits.slice, known)])]
-    found = []
-    for site in np.unique(place[rows]).tolist():
+    syncs = []
+    for site in distinct(place[rows]):
         own = rows[place[rows] == site]
         steps = frozenset(step[own].tolist())
         if len(steps) == len(used):
-            found.append(_sync(trace, locator, waits.slice[own], steps, (0, 0)))
-    return sorted(found, key=lambda sync: -sync.count)
+            syncs.append(_sync(trace, locator, waits.slice[own], steps, (0, 0)))
+    return sorted(syncs, key=lambda sync: -sync.count)
 
 
 def wait_places(trace: Trace, locator: Locator, slices: I32) -> I64:
@@ -209,5 +211,5 @@ def _elements(trace: Trace, op: int) -> int | None:
     every = range(len(call.shapes))
     boolean = [shape for k in every if call.types[k : k + 1] == ("bool",) and (shape := call.shape(k)) is not None]
     listed = [shape for k in every for shape in call.tensors(k) or ()]
-    found = boolean or listed or [shape for shape in (call.shape(0),) if shape is not None]
-    return max(map(math.prod, found), default=None)
+    shapes = boolean or listed or [shape for shape in (call.shape(0),) if shape is not None]
+    return max(map(math.prod, shapes), default=None)

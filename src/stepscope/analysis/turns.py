@@ -53,7 +53,7 @@ def _work(trace: Trace, track: int) -> iv.Intervals:
     slices = trace.slices
     low, high = rows_of_track(slices, track)
     rows = low + np.flatnonzero(among(slices.kind[low:high], _WORK))
-    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
+    return iv.of(slices, rows)
 
 
 def _in_turn(track: int, own: iv.Intervals, both: iv.Intervals, start: I64, thread: I64, other: I64) -> bool:

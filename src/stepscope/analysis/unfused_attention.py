@@ -150,20 +150,20 @@ def unfused_attention(work: Work) -> Sites | None:
         return None
     op = _ops_of_rows(work)
     ops = _ops(work, op)
-    found = [
+    sites = [
         (at, members, scores)
         for at, name in enumerate(ops.name)
         if name in (_SOFTMAX, _BACKWARD)
         for members, scores in _site(ops, at, backward=name == _BACKWARD)
     ]
-    return _measured(ops, op, _apart(found)) if found else None
+    return _measured(ops, op, _apart(sites)) if sites else None
 
 
-def _apart(found: list[_Site]) -> list[_Site]:
+def _apart(sites: list[_Site]) -> list[_Site]:
     """Each op in one site alone, that of the softmax that comes first."""
     taken: set[int] = set()
     apart = []
-    for at, members, scores in found:
+    for at, members, scores in sites:
         own = [member for member in members if member not in taken]
         taken.update(own)
         if own:
@@ -183,11 +183,11 @@ def _ops_of_rows(work: Work) -> I32:
 def _ops(work: Work, op: I32) -> _Ops:
     slices, costs, strings = work.trace.slices, work.costs, work.trace.strings
     rows = np.flatnonzero(op >= 0)
-    found, first = np.unique(op[rows], return_index=True)
+    ids, first = np.unique(op[rows], return_index=True)
     period = work.period[rows[first]]
-    order = np.lexsort((slices.start_ns[found], slices.track[found]))
-    found, period = found[order], period[order]
-    dims, recorded = costs.dims[found].tolist(), work.trace.host_ops
+    order = np.lexsort((slices.start_ns[ids], slices.track[ids]))
+    ids, period = ids[order], period[order]
+    dims, recorded = costs.dims[ids].tolist(), work.trace.host_ops
     values = np.full(len(slices), -1, np.int32)
     values[recorded.slice] = recorded.concrete_inputs
     matrix = np.flatnonzero(work.eligible & (work.owner >= 0))
@@ -195,13 +195,13 @@ def _ops(work: Work, op: I32) -> _Ops:
     groups = [work.groups[group] for group in work.group[matrix[lead]].tolist()]
     return _Ops(
         work=work,
-        slice=np.asarray(found, np.intp),
-        name=[strings[code] for code in slices.name[found].tolist()],
+        slice=np.asarray(ids, np.intp),
+        name=[strings[code] for code in slices.name[ids].tolist()],
         dims=[strings[code] if code >= 0 else None for code in dims],
-        between=among(costs.kind[found], _BETWEEN),
-        values=[strings[code] if code >= 0 else None for code in values[found].tolist()],
+        between=among(costs.kind[ids], _BETWEEN),
+        values=[strings[code] if code >= 0 else None for code in values[ids].tolist()],
         precision=dict(zip(products.tolist(), (group.precision for group in groups), strict=True)),
-        place=np.asarray(slices.track[found].astype(np.int64) * (int(period.max(initial=0)) + 2) + period, np.intp),
+        place=np.asarray(slices.track[ids].astype(np.int64) * (int(period.max(initial=0)) + 2) + period, np.intp),
     )
 
 
@@ -295,21 +295,21 @@ def _sizes(ops: _Ops, made: int, using: int, shape: tuple[int, int, int], *, bac
     return Scores(shape[0], shape[1], shape[2], head, value, ops.precision.get(int(ops.slice[made])))
 
 
-def _measured(ops: _Ops, op: I32, found: list[_Site]) -> Sites:
+def _measured(ops: _Ops, op: I32, sites: list[_Site]) -> Sites:
     work = ops.work
     order = np.argsort(op, kind="stable")
     rows: list[Rows] = []
-    for _, members, _ in found:
+    for _, members, _ in sites:
         slices = ops.slice[members]
         low, high = np.searchsorted(op[order], slices, "left"), np.searchsorted(op[order], slices, "right")
         rows.append(np.concatenate([order[a:b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]))
     first = np.cumsum([0, *(len(one) for one in rows[:-1])])
-    softmax = np.array([ops.slice[at] for at, _, _ in found], np.int32)
-    backward = np.array([ops.name[at] == _BACKWARD for at, _, _ in found], np.bool_)
-    plain = np.array([_inside(ops, at, _PLAIN) for at, _, _ in found], np.bool_)
-    scores = tuple(one for _, _, one in found)
-    moved, flops = np.full(len(found), np.nan), np.full(len(found), np.nan)
-    for site, (_, members, one) in enumerate(found):
+    softmax = np.array([ops.slice[at] for at, _, _ in sites], np.int32)
+    backward = np.array([ops.name[at] == _BACKWARD for at, _, _ in sites], np.bool_)
+    plain = np.array([_inside(ops, at, _PLAIN) for at, _, _ in sites], np.bool_)
+    scores = tuple(one for _, _, one in sites)
+    moved, flops = np.full(len(sites), np.nan), np.full(len(sites), np.nan)
+    for site, (_, members, one) in enumerate(sites):
         if one is not None:
             size = _element_bytes(ops, members)
             moved[site] = one.elements(backward=bool(backward[site])) * size + _masks(ops, members)

@@ -25,7 +25,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -40,12 +40,12 @@ def with_unrecorded(
     if sampling_of(trace, activities, host.once.captured).sampled:
         return activities
     awaited = awaited_ends(trace, activities)
-    found, busy = [], iv.joined([activity.busy for activity in activities])
+    made, busy = [], iv.joined([activity.busy for activity in activities])
     for at, activity in enumerate(activities):
         origin = min(int(activity.start[0]), int(markers.start[0]))
         spans = _Device(trace, activity, host, awaited[at], busy).unrecorded(origin)
-        found.append(replace(activity, unrecorded=spans))
-    return found
+        made.append(replace(activity, unrecorded=spans))
+    return made
 
 
 class _Device:
@@ -85,16 +85,15 @@ class _Device:
     def _blocked(self, begin: I64, end: I64, op: I32) -> iv.Intervals:
         """When the thread that then launches was blocked in a wait for the device."""
         waits = self._waits()
-        found = []
-        for thread in np.unique(self.activity.thread[op]).tolist():
+        blocked = []
+        for thread in distinct(self.activity.thread[op]):
             mine = self.activity.thread[op] == thread
             gaps: iv.Intervals = (begin[mine], np.minimum(end, self.activity.launch[op])[mine])
             kept = gaps[1] > gaps[0]
             own = waits[self.trace.slices.track[waits] == thread]
-            start = self.trace.slices.start_ns[own]
-            spans = iv.union(start, start + self.trace.slices.dur_ns[own])
-            found.append(iv.intersect((gaps[0][kept], gaps[1][kept]), spans))
-        start, stop = iv.joined(found)
+            spans = iv.of(self.trace.slices, own)
+            blocked.append(iv.intersect((gaps[0][kept], gaps[1][kept]), spans))
+        start, stop = iv.joined(blocked)
         long = stop - start >= UNRECORDED_NS
         return self._alone((start[long], stop[long]))
 
@@ -134,7 +133,7 @@ class _Device:
         if not told.size:
             return np.zeros(op.size, np.bool_)
         previous = np.full(op.size, np.iinfo(np.int64).max)
-        for stream in np.unique(activity.stream[op]).tolist():
+        for stream in distinct(activity.stream[op]):
             mine = activity.launched & (activity.stream == stream)
             launches = np.sort(activity.launch[mine])
             rows = np.flatnonzero(activity.stream[op] == stream)

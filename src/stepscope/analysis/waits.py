@@ -47,15 +47,15 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
             later, until = queues.last_until(queue, recorded[mine])
             better = (later > launch) | ((later == launch) & (later != NULL) & (until > end))
             launch[better], end[better] = later[better], until[better]
-        found = following >= 0
-        np.maximum.at(ends[at], following[found], end[found])
+        chosen = following >= 0
+        np.maximum.at(ends[at], following[chosen], end[chosen])
     return ends
 
 
 def _of_copies_between(activities: list[DeviceActivity]) -> list[I64]:
     """Per op of each device, the end of the op of another one that a copy between devices waited for, else NULL."""
-    found = [np.full(len(activity), NULL, np.int64) for activity in activities]
-    for ends, activity in zip(found, activities, strict=True):
+    waited_for = [np.full(len(activity), NULL, np.int64) for activity in activities]
+    for ends, activity in zip(waited_for, activities, strict=True):
         rows = np.flatnonzero((activity.category == Category.COPY_P2P.code) & activity.launched)
         others = [other.end for other in activities if other is not activity] if rows.size else []
         if not others:
@@ -65,7 +65,7 @@ def _of_copies_between(activities: list[DeviceActivity]) -> list[I64]:
         last = np.append(NULL, done)[np.searchsorted(done, start, "right")]
         waited = (last > launch) & (last >= start - INFERRED_WAIT_NS)
         ends[rows[waited]] = last[waited]
-    return found
+    return waited_for
 
 
 class _Queues:
@@ -103,10 +103,10 @@ class _Queues:
     def last_until(self, queue: I64, times_ns: I64) -> tuple[I64, I64]:
         """Launch and end of the op launched last at or before an instant on a queue; NULL and UNKNOWN_END for none."""
         at = self._place(queue, np.searchsorted(self._times, times_ns, "right"))
-        found = np.append(-2, self._number)[at] == queue
+        last = np.append(-2, self._number)[at] == queue
         return (
-            np.where(found, np.append(NULL, self._launch)[at], NULL),
-            np.where(found, np.append(UNKNOWN_END, self._end)[at], UNKNOWN_END),
+            np.where(last, np.append(NULL, self._launch)[at], NULL),
+            np.where(last, np.append(UNKNOWN_END, self._end)[at], UNKNOWN_END),
         )
 
     def _place(self, queue: I64, rank: Rows) -> Rows:
@@ -122,8 +122,7 @@ def drawn_waits(trace: Trace, device: int, stream: int) -> iv.Intervals:
         & (waits.wait_on_stream != NULL)
         & (waits.wait_on_correlation == NULL)
     ]
-    start = trace.slices.start_ns[chosen]
-    return iv.union(start, start + trace.slices.dur_ns[chosen])
+    return iv.of(trace.slices, chosen)
 
 
 def told_waits(trace: Trace, device: int) -> dict[Category, iv.Intervals]:
@@ -141,15 +140,11 @@ def told_waits(trace: Trace, device: int) -> dict[Category, iv.Intervals]:
     fed = mapped(slices.name[mine], trace.strings, is_feed, np.bool_)
     fed |= mapped(category, trace.strings, is_feed, np.bool_)
     of_program = category >= 0
-    found = {
+    rows_of = {
         Category.INFEED: mine[fed],
         Category.PEER: np.concatenate((mine[~fed & of_program], barriers(trace, device))),
     }
-    return {
-        cause: iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
-        for cause, rows in found.items()
-        if rows.size
-    }
+    return {cause: iv.of(slices, rows) for cause, rows in rows_of.items() if rows.size}
 
 
 def barriers(trace: Trace, device: int) -> I32:
@@ -182,7 +177,7 @@ def _calls_python(name: str) -> bool:
 def called_before(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
     """Per op of each device, how long its program called Python before it: since the op before it on its stream, or on
     the device where no op follows on the stream of the call."""
-    found = []
+    called_for = []
     for activity in activities:
         rows = callback_waits(trace, activity.device)
         called = np.zeros(len(activity), np.int64)
@@ -197,8 +192,8 @@ def called_before(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
             own = after[activity.stream[after] == stream]
             if after.size:
                 called[own[0] if own.size else after[0]] += dur
-        found.append(called)
-    return found
+        called_for.append(called)
+    return called_for
 
 
 def _times_of_calls(trace: Trace, correlations: I64) -> I64:

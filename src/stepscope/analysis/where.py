@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
 from dataclasses import field, replace
@@ -15,10 +14,11 @@ from stepscope.analysis.backward import forward_of
 from stepscope.analysis.code_lines import CodeLines
 from stepscope.names.frames import frame_parts
 from stepscope.names.hosts import is_frameworks_own, runs_others, step_marker, walks_modules
-from stepscope.names.libraries import LIBRARIES, LIBRARY_FILES, LIBRARY_FUNCTIONS
+from stepscope.names.libraries import LIBRARIES, LIBRARY_FUNCTIONS, is_no_place
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import among, grouped, mapped, used_codes
-from stepscope.trace.forest import inherit, innermost_at, outermost
+from stepscope.trace.forest import inherit, outermost
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -29,7 +29,7 @@ but for frames that ran when recording began, that of PyTorch."""
 _FILES_ALONE = ("XPlane", "XLA trace JSON")
 """Formats whose frames name files without their folders."""
 
-_GENERATED = re.compile(
+_GENERATED = regex(
     r"^<(?!ipython-input|stdin)"  # <eval_with_key>.12 (torch.fx), <string>, <frozen importlib._bootstrap>
     r"|(?:^|/)(?:torchinductor_[^/]*|\.triton|torch_compile_debug|torch_extensions)/"
     r"|(?:^|/)[a-z2-7]{2}/c[a-z2-7]{50,}\.py$"  # Inductor's cache, wherever TORCHINDUCTOR_CACHE_DIR puts it
@@ -38,7 +38,7 @@ _GENERATED = re.compile(
 """Files that a program wrote: nobody looks at their lines."""
 _OURS = "stepscope/capture/"
 """What records the job is no place of its program."""
-_STANDARD = re.compile(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/")
+_STANDARD = regex(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/")
 
 
 @record
@@ -94,7 +94,7 @@ class Frame:
         if _STANDARD.search(path):
             return False
         its = LIBRARY_FUNCTIONS.get(path)
-        if path in LIBRARY_FILES or (its is not None and its.fullmatch(self.function)):
+        if is_no_place(path) or (its is not None and its.fullmatch(self.function)):
             return False
         root = path.split("/")[0].removesuffix(".py")
         # An absolute path is the user's unless it went through a package folder above.
@@ -124,7 +124,7 @@ class Frame:
     @property
     def tells_library(self) -> bool:
         """Whether the frame is not the user's, and its path says whose: a bare ``pxla.py`` is no place to look at."""
-        return not self.is_users and not self.is_generated and self.file not in LIBRARY_FILES
+        return not self.is_users and not self.is_generated and not is_no_place(self.file)
 
 
 def parse_frame(name: str) -> Frame | None:
@@ -178,11 +178,11 @@ class Locator:
 
     def frame(self, name: str) -> Frame | None:
         """A Python frame from the name of its slice."""
-        found = parse_frame(name)
-        if found is None or self.trace.info.format not in _DEFINITIONS:
-            return found
+        parsed = parse_frame(name)
+        if parsed is None or self.trace.info.format not in _DEFINITIONS:
+            return parsed
         began = name not in self._begun_before
-        return replace(found, line=found.line if began else None, is_definition=began)
+        return replace(parsed, line=parsed.line if began else None, is_definition=began)
 
     def group(self, slices: I32) -> Rows:
         """Numbers that are equal for slices of equal place (-1: none): to group by before asking ``where``."""
@@ -200,11 +200,6 @@ class Locator:
         numbered = np.array([-1 if frame is None else numbers[frame] for frame in known], np.int32)
         ops, modules, annotations = self._rest(slices).T
         return np.stack((numbered[at], modules, annotations, ops), axis=1).astype(np.int32), tuple(numbers)
-
-    def where_at(self, track: int, time_ns: int) -> Where:
-        """The place of what a thread was doing at an instant."""
-        found = innermost_at(self.trace.slices, np.array([track], np.int32), np.array([time_ns], np.int64))
-        return self.where(int(found[0]), time_ns) if found[0] >= 0 else Where()
 
     def outermost_op(self, slice_id: int) -> str | None:
         """The name of the outermost host op around a slice that is not autograd's own wrapper."""
@@ -278,9 +273,9 @@ class Locator:
         chosen = [code for code in other if (frame := known[code]) is not None and frame.is_of_a_chosen_library]
         rows = np.arange(len(slices), dtype=np.int32)
         nearest = np.full(len(slices), -1, np.int32)
-        for codes in (own, chosen, other):
-            found = inherit(np.where(is_frame & among(slices.name, codes), rows, np.int32(-1)), slices.parent)
-            nearest = np.where(nearest >= 0, nearest, found)
+        for codes in filter(None, (own, chosen, other)):
+            enclosing = inherit(np.where(is_frame & among(slices.name, codes), rows, np.int32(-1)), slices.parent)
+            nearest = np.where(nearest >= 0, nearest, enclosing)
         return nearest
 
     @cached_property
@@ -326,10 +321,10 @@ class Locator:
             return self._seen(look)
         if name < 0:
             return self._of_stack(stack) or _source_frame(self._text(source))
-        found = self.frame(self.trace.strings[name])
-        if found is None or (line < 0 and not before):
-            return found
-        return replace(found, line=line if line >= 0 else None, is_definition=False)
+        frame = self.frame(self.trace.strings[name])
+        if frame is None or (line < 0 and not before):
+            return frame
+        return replace(frame, line=line if line >= 0 else None, is_definition=False)
 
     def _seen(self, look: int) -> Frame:
         looks, strings = self.trace.looks, self.trace.strings

@@ -9,17 +9,18 @@ import numpy as np
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.forest import holding, is_outermost
-from stepscope.trace.tables import I64, Bools, Kind, Rows
+from stepscope.trace.tables import Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
-_MAKES = re.compile(r"(?:^|/)torch/utils/data/dataloader\.py\(\d+\): (?:__iter__|_get_iterator)$")
-_STARTS = re.compile(r"(?:^|/)multiprocessing/process\.py\(\d+\): start$")
-_ENDS = re.compile(r"(?:^|/)torch/utils/data/dataloader\.py\(\d+\): (?:_shutdown_workers|__del__)$")
-_WAITS = re.compile(r"(?:^|/)multiprocessing/process\.py\(\d+\): join$")
-_TAKES = re.compile(r"^enumerate\(DataLoader\)#_MultiProcessingDataLoaderIter\.__next__")
+_MAKES = regex(r"(?:^|/)torch/utils/data/dataloader\.py\(\d+\): (?:__iter__|_get_iterator)$")
+_STARTS = regex(r"(?:^|/)multiprocessing/process\.py\(\d+\): start$")
+_ENDS = regex(r"(?:^|/)torch/utils/data/dataloader\.py\(\d+\): (?:_shutdown_workers|__del__)$")
+_WAITS = regex(r"(?:^|/)multiprocessing/process\.py\(\d+\): join$")
+_TAKES = regex(r"^enumerate\(DataLoader\)#_MultiProcessingDataLoaderIter\.__next__")
 
 
 @record
@@ -52,7 +53,7 @@ def worker_starts(host: HostActivity, markers: Markers) -> WorkerStarts | None:
         return None
     ends = _outer(trace, mine & _named(trace, _ENDS) & holding(_named(trace, _WAITS), slices.parent))
     takes = np.flatnonzero(among(slices.track, host.loop) & _taking(trace))
-    takes = takes[~among(takes, takes[holding(_mask(trace, ends), slices.parent)[takes]])]
+    takes = takes[~among(takes, takes[holding(marked(ends, len(slices)), slices.parent)[takes]])]
     inside = np.searchsorted(slices.start_ns[starts], slices.start_ns[np.flatnonzero(forks)], "right") - 1
     counted = np.bincount(inside[inside >= 0], minlength=starts.size)
     step = np.searchsorted(markers.start, slices.start_ns[starts], "right") - 1
@@ -61,7 +62,7 @@ def worker_starts(host: HostActivity, markers: Markers) -> WorkerStarts | None:
         starts=starts,
         ends=ends,
         workers=int(counted.max()),
-        time=iv.joined([_spans(trace, starts), _spans(trace, ends), _beginning(trace, starts, takes, forks)]),
+        time=iv.joined([iv.of(slices, starts), iv.of(slices, ends), _beginning(trace, starts, takes, forks)]),
         again=before or bool(ends.size) or starts.size > 1,
         apart=float(np.diff(step).mean()) if starts.size > 1 else None,
     )
@@ -94,14 +95,3 @@ def _named(trace: Trace, pattern: re.Pattern[str]) -> Bools:
 
 def _outer(trace: Trace, chosen: Bools) -> Rows:
     return np.flatnonzero(is_outermost(chosen, trace.slices.parent))
-
-
-def _mask(trace: Trace, rows: Rows) -> Bools:
-    found = np.zeros(len(trace.slices), np.bool_)
-    found[rows] = True
-    return found
-
-
-def _spans(trace: Trace, rows: Rows) -> iv.Intervals:
-    start: I64 = trace.slices.start_ns[rows]
-    return iv.union(start, start + trace.slices.dur_ns[rows])

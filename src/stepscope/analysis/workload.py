@@ -95,11 +95,11 @@ def _kernels(trace: Trace) -> list[str]:
 def _versions(trace: Trace, names: list[str]) -> Range:
     """What the file, the names in it and its date say; names know better than a clock."""
     info = trace.info
-    found = Range(info.framework_oldest, info.framework_newest) & of_names(info.framework, names)
-    if not found.is_possible:
+    named = Range(info.framework_oldest, info.framework_newest) & of_names(info.framework, names)
+    if not named.is_possible:
         return Range()
-    dated = found & of_date(info.framework, info.origin_epoch_ns)
-    return dated if dated.is_possible else found
+    dated = named & of_date(info.framework, info.origin_epoch_ns)
+    return dated if dated.is_possible else named
 
 
 def _vendors(trace: Trace) -> frozenset[str]:

@@ -7,7 +7,6 @@ in which ops ran, and is never smaller.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +18,16 @@ from stepscope.analysis.limits import UNMATCHED_SHARE
 from stepscope.analysis.steps import Markers
 from stepscope.names.xla_hosts import XlaRole, compiled_module
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, grouped
+from stepscope.trace.codes import among, distinct, grouped
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
-_NUMBER = re.compile(r"\.\d+$")
-_SHAPE = re.compile(r"\w+\??\[[^\]]*\]")
+_NUMBER = regex(r"\.\d+$")
+_SHAPE = regex(r"\w+\??\[[^\]]*\]")
 
 
 @record
@@ -261,12 +261,12 @@ def _compilations(
 
 def _module_names(trace: Trace) -> list[tuple[int, str]]:
     """Every slice whose name tells which module is being compiled, as (start, module), in time order."""
-    found = []
+    modules = []
     known = {code: module for code, name in enumerate(trace.strings) if (module := compiled_module(name))}
     rows = np.flatnonzero(among(trace.slices.name, list(known)))
     for row in rows.tolist():
-        found.append((int(trace.slices.start_ns[row]), known[int(trace.slices.name[row])]))
-    return sorted(found)
+        modules.append((int(trace.slices.start_ns[row]), known[int(trace.slices.name[row])]))
+    return sorted(modules)
 
 
 def _compilation(trace: Trace, row: int, markers: Markers, programs: _Programs) -> Compilation:
@@ -307,7 +307,7 @@ def _programs_around(
         if not new.size:
             return _Programs(None)
         module = trace.strings[int(runs.module[new[0]])]
-    ran = np.unique(runs.module[known]).tolist()
+    ran = distinct(runs.module[known])
     kin = [code for code in ran if _unnumbered(trace.strings[code]) == _unnumbered(module)]
     after, before = after[among(runs.module[after], kin)], before[among(runs.module[before], kin)]
     return _Programs(

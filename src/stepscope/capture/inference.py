@@ -208,9 +208,9 @@ class Outermost(threading.Thread):
                 self._found(module)
 
     def _outermost(self, frame: FrameType | None) -> FrameType | None:
-        found = None
+        outermost = None
         while frame is not None:
             if frame.f_code in self._codes:
-                found = frame
+                outermost = frame
             frame = frame.f_back
-        return found
+        return outermost

@@ -20,6 +20,15 @@ _WITH_METRICS = 64
 _OWN_TRACES = 16
 
 
+def command() -> list[str]:
+    """How this process's program was started, without its Python: a script or ``-m`` and a module, and arguments."""
+    words: list[str] = list(getattr(sys, "argv", []))
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is None or not words or spec.name == "__main__":  # "__main__" of a folder or archive, which the path names.
+        return words
+    return ["-m", spec.name.removesuffix(".__main__"), *words[1:]]
+
+
 class Manifest:
     """Facts of one recording, written again whenever they change, so that a process that is killed leaves them too."""
 
@@ -76,7 +85,7 @@ class Manifest:
             "rank": rank,
             "world_size": world,
             "python": sys.version.split()[0],
-            "command": list(getattr(sys, "argv", [])),
+            "command": command(),
             "started_ns": self.started_ns,
             "options": dict(vars(options)) if options is not None else None,
             **self.facts,

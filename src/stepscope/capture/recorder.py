@@ -21,7 +21,6 @@ from .phases import SETTLING, RecordingPhase
 from .place import is_first_of_host, is_launcher
 from .settling import Settling
 from .steps import CALL, EXPLICIT, REQUEST, StepFinder
-from .stretches import record_stretch
 from .telling import JOB_ENDED, Telling
 from .watchdog import Watchdog, on_main_thread
 from .window import Window
@@ -103,7 +102,7 @@ class Recorder(Telling):
         try:
             self._call(now, source, key)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
-            self._failed(self.phase.value, error)
+            self.failed(self.phase.value, error)
 
     def step(self, number: int | None = None) -> None:
         """The job itself says that step ``number`` ended."""
@@ -118,7 +117,7 @@ class Recorder(Telling):
             if self.backend is not None and self.backend.stops_on_export and self._exporting is not None:
                 self._exporting.join(EXPORT_WAIT_S)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
-            self._failed("making way", error)
+            self.failed("making way", error)
 
     def decline(self, reason: str) -> None:
         """Record nothing, for this reason."""
@@ -140,7 +139,7 @@ class Recorder(Telling):
             if self._finder.steps or not is_launcher():
                 self._write()
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
-            self._failed("the end", error)
+            self.failed("the end", error)
 
     def forked(self) -> None:
         """This is a child of the process that made us: its steps are its own, and a running window its parent's."""
@@ -296,15 +295,6 @@ class Recorder(Telling):
         finally:
             self.starts_now = False
 
-    def record_for(self, framework: str, seconds: float) -> bool:
-        """Record a stretch of time, where no steps have been found; whether there is a profile of it. Never raises;
-        for a thread of its own."""
-        try:
-            return record_stretch(self, framework, seconds)
-        except Exception as error:  # noqa: BLE001  Between our code and the user's.
-            self._failed("recording a stretch of time", error)
-            return False
-
     def open_stretch(self, framework: str) -> bool:
         """Begin to record without steps, on the thread that is to be recorded; whether that is so."""
         with self._lock:
@@ -354,7 +344,7 @@ class Recorder(Telling):
         try:
             self._close(reason)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
-            self._failed("stopping", error)
+            self.failed("stopping", error)
 
     def _close(self, reason: str, *, here: bool = False) -> None:
         """End the window, if one is open, and write it out: on another thread, or ``here``, where a process ends."""
@@ -438,7 +428,8 @@ class Recorder(Telling):
         for hooks in (self.on_calls_over, self.on_done):
             take_out(hooks, self.manifest.failed)
 
-    def _failed(self, when: str, error: Exception) -> None:
+    def failed(self, when: str, error: Exception) -> None:
+        """Write down what failed, and record nothing more."""
         self.manifest.failed(when, error)
         if self.backend is not None and self.phase in (RecordingPhase.WARMING, RecordingPhase.RECORDING):
             try:

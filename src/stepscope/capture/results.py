@@ -124,12 +124,12 @@ def _is_listed(file: object) -> bool:
 
 def recordings(folder: Path, since_ns: int) -> list[Recording]:
     """The recordings that began since an instant (epoch ns), ranks in order; what is no manifest is passed over."""
-    found = []
+    read = []
     for path in sorted(folder.glob(f"*{ENDING}")):
         facts = _read(path)
         if facts is None or facts.get("started_ns", 0) < since_ns:
             continue
         names = [file["path"] for file in facts.get("files", ())]
         profiles = tuple(folder / name for name in names if os.path.isfile(folder / name))
-        found.append(Recording(path, facts, profiles))
-    return sorted(found, key=lambda each: (each.rank is None, each.rank or 0, each.manifest.name))
+        read.append(Recording(path, facts, profiles))
+    return sorted(read, key=lambda each: (each.rank is None, each.rank or 0, each.manifest.name))

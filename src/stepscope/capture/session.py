@@ -189,13 +189,15 @@ class profile:
 
     def _made(self) -> Any:
         from .frameworks import make_backend
-        from .hooks import make_way, trace_sessions
+        from .own_profilers import make_way
 
         backend = make_backend(self._options, self._framework)
         if not self._watching:
             self._watching = True
             make_way(self, backend.framework)
             if backend.framework == "tensorflow_session":
+                from .tensorflow_hooks import trace_sessions
+
                 trace_sessions(self, lambda: self._backend)
         if backend.stops_on_export and self._exporting is not None:
             self._exporting.join(WAIT_S)  # The profiler of the last cycle still runs.

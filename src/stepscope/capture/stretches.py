@@ -4,25 +4,82 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from .backend import Declined
+from .place import is_launcher
 from .watchdog import MainThread
 
 if TYPE_CHECKING:
     from .recorder import Recorder
 
+QUIET_S = 10.0
+"""A job that neither imports nor compiles, and calls nothing again and again for so long, is recorded for a stretch of
+time; and again after twice as long where nothing of its framework ran in it."""
+STRETCH_S = 2.0
+COMPILES_S = 60.0
+"""What was called once may be compiled for so long, before it is called again."""
+_EVERY_S = 0.5
 _ASKED_S = 10.0
 """The main thread is asked to begin or end for so long: within a long call of C code it does not listen."""
 _STARTING = ("<frozen importlib", f"{os.sep}torch{os.sep}_dynamo", f"{os.sep}torch{os.sep}_inductor")
 """Where a thread stands in this code the job starts up: of modules half imported the profiler may need one."""
 
 
-def record_stretch(recorder: Recorder, framework: str, seconds: float) -> bool:
-    """Whether there is a profile of it. PyTorch's profiler belongs to a thread: it is the main thread that begins and
+class Stretches(threading.Thread):
+    """Has a stretch of time recorded where no steps are found."""
+
+    def __init__(
+        self, recorder: Recorder, framework: str, busy: Callable[[], bool], over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """``busy`` says that steps may come yet, ``over`` that this process will have none."""
+        super().__init__(name="stepscope-stretches", daemon=True)
+        self._recorder, self._framework, self._busy, self._over = recorder, framework, busy, over
+        self._main = threading.main_thread().ident or 0
+
+    def run(self) -> None:
+        """Wait, and ask for it, until there are steps or there is a profile."""
+        wait_s, quiet_s = QUIET_S, 0.0
+        while self._recorder.seeks_calls and not self._over():
+            time.sleep(_EVERY_S)
+            if self._busy() or starts_up(sys._current_frames().get(self._main)):
+                continue
+            quiet_s += _EVERY_S
+            if quiet_s >= wait_s:
+                if is_launcher() or record_for(self._recorder, self._framework, STRETCH_S):
+                    return
+                wait_s, quiet_s = 2 * wait_s, 0.0
+
+
+def record_where_nothing_repeats(recorder: Recorder, framework: str) -> None:
+    """Have a stretch of a job of JAX or TensorFlow recorded in which no steps are found."""
+    began = time.monotonic()
+
+    def compiles() -> bool:
+        return recorder.seen_calls and time.monotonic() - began < COMPILES_S
+
+    def helps() -> bool:
+        return framework == "tensorflow" and not {"torch", "jax"}.isdisjoint(sys.modules)
+
+    Stretches(recorder, framework, compiles, helps).start()
+
+
+def record_for(recorder: Recorder, framework: str, seconds: float) -> bool:
+    """Record a stretch of time, where no steps have been found; whether there is a profile of it. Never raises; for a
+    thread of its own."""
+    try:
+        return _record(recorder, framework, seconds)
+    except Exception as error:  # noqa: BLE001  Between our code and the user's.
+        recorder.failed("recording a stretch of time", error)
+        return False
+
+
+def _record(recorder: Recorder, framework: str, seconds: float) -> bool:
+    """The same. PyTorch's profiler belongs to a thread: it is the main thread that begins and
     ends then, wherever it stands."""
     if framework != "torch":
         if not recorder.open_stretch(framework):
@@ -59,10 +116,10 @@ class _Asked:
             while not self._answers and time.monotonic() < again:
                 time.sleep(0.01)
         self._answers.append(False)  # It may yet come to it, and is to leave it then.
-        found = self._answers[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        kept = self._answers[0]
+        if isinstance(kept, Exception):
+            raise kept
+        return kept
 
     def _do(self) -> None:
         if self._answers or starts_up(sys._getframe()):

@@ -70,6 +70,11 @@ class Telling:
         """Whether calls of models may be steps, and none has been found to be one."""
         return self.phase in SETTLING and self._finder.weakest >= CALL and self._finder.anchor is None
 
+    @property
+    def seen_calls(self) -> bool:
+        """Whether anything was called that may be a step when it is called again."""
+        return self._finder.most > 0
+
     def _guarded_write(self) -> None:
         try:
             self._write()

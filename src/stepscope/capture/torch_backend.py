@@ -12,11 +12,13 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, placed, whole
 from .forks import end_well
+from .garbage import NAME, Collections
 from .lines import ThreadLines, working_thread
 from .options import PROFILER_WARM_UP, Options
 from .place import file_stem
@@ -84,6 +86,7 @@ class TorchBackend(Backend):
         """What ``step`` adds to the number it finds."""
         self._is_stretch = False
         self._lines = ThreadLines()
+        self._collections = Collections()
 
     def version(self) -> str:
         """PyTorch's version."""
@@ -108,6 +111,7 @@ class TorchBackend(Backend):
         if self.options.stacks:
             # After the profiler, which records the threads that it finds: this one is no part of the job.
             self._lines.start(working_thread())
+        self._collections.start(_collection_range())
 
     def _start(self, number: int, schedule: Callable[[int], Any] | None) -> None:
         torch, profiler = sys.modules["torch"], import_module("torch.profiler")
@@ -136,6 +140,7 @@ class TorchBackend(Backend):
     def stop(self) -> None:
         """End the session."""
         self._lines.stop()
+        self._collections.stop()
         sessions.ours = None
         if self._profile is not None:
             self._tell()
@@ -185,6 +190,12 @@ class TorchBackend(Backend):
             "shapes": {"on": options.shapes, "adds": "FLOPs, dtypes and which sizes to pad"},
             "memory": {"on": options.memory, "adds": "the memory timeline and what was alive at the peak"},
         }
+
+
+def _collection_range() -> Callable[[], Any] | None:
+    """A range that is no op of the dispatcher, as a collection begins anywhere; None before PyTorch 2.2."""
+    made = getattr(sys.modules["torch"]._C._profiler, "_RecordFunctionFast", None)
+    return None if made is None else partial(made, NAME)
 
 
 def _anything(profile: Any) -> bool:

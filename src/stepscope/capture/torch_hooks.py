@@ -6,23 +6,16 @@ import functools
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from .hooking import Counting
 from .inference import ModelCalls, Outermost, watch_calls
-from .place import is_launcher
+from .own_profilers import make_way
 from .recorder import Recorder
 from .steps import OPTIMIZER
-from .stretches import starts_up
-
-QUIET_S = 10.0
-"""A job that neither imports nor compiles, and calls nothing again and again for so long, is recorded for a stretch of
-time; and again after twice as long where nothing of PyTorch ran in it."""
-STRETCH_S = 2.0
-_EVERY_S = 0.5
+from .stretches import Stretches
 
 
 def watch_torch(counting: Counting, torch: Any) -> ModelCalls:
@@ -57,7 +50,6 @@ def _owner(optimizer: Any) -> str:
 
 def into_torch(recorder: Recorder, torch: Any) -> None:
     """Steps, profilers that the job starts itself and what they write; and a stretch of time where nothing repeats."""
-    from .hooks import make_way
     from .torch_backend import sessions
 
     calls = watch_torch(recorder, torch)
@@ -69,32 +61,10 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
 
     def look() -> None:
         Outermost(torch, calls.watch, lambda: recorder.seeks_calls).start()
-        _Stretches(recorder, calls).start()
+        Stretches(recorder, "torch", lambda: calls.trains or calls.seen, _loads_data).start()
 
     look()
     recorder.on_fork.append(look)
-
-
-class _Stretches(threading.Thread):
-    """Has a stretch of time recorded where no steps are found."""
-
-    def __init__(self, recorder: Recorder, calls: ModelCalls) -> None:
-        super().__init__(name="stepscope-stretches", daemon=True)
-        self._recorder, self._calls = recorder, calls
-        self._main = threading.main_thread().ident or 0
-
-    def run(self) -> None:
-        """Wait, and ask for it, until there are steps or there is a profile."""
-        wait_s, quiet_s = QUIET_S, 0.0
-        while self._recorder.seeks_calls and not _loads_data():
-            time.sleep(_EVERY_S)
-            if self._calls.trains or self._calls.seen or starts_up(sys._current_frames().get(self._main)):
-                continue
-            quiet_s += _EVERY_S
-            if quiet_s >= wait_s:
-                if is_launcher() or self._recorder.record_for("torch", STRETCH_S):
-                    return
-                wait_s, quiet_s = 2 * wait_s, 0.0
 
 
 def _loads_data() -> bool:

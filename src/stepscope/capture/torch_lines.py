@@ -27,7 +27,7 @@ def callers(profile: Any, path: str) -> list[int] | None:
     results: Any = getattr(getattr(profile, "profiler", None), "kineto_results", None)
     if not hasattr(results, "experimental_event_tree") or os.path.getsize(path) > MOST_BYTES:
         return None
-    found: list[tuple[int, int]] = []
+    frames: list[tuple[int, int]] = []
     are_calls: dict[Any, bool] = {}
     events = list(results.experimental_event_tree())
     while events:
@@ -38,9 +38,9 @@ def callers(profile: Any, path: str) -> list[int] | None:
         if is_call is None:  # PyCall and PyCCall; the enumeration is not exported everywhere
             is_call = are_calls[tag] = "Py" in str(tag)
         if is_call:
-            found.append((event.start_time_ns, event.extra_fields.caller.line_number))
-    found.sort(key=itemgetter(0))
-    return [max(int(line), 0) for _, line in found]
+            frames.append((event.start_time_ns, event.extra_fields.caller.line_number))
+    frames.sort(key=itemgetter(0))
+    return [max(int(line), 0) for _, line in frames]
 
 
 def add_lines(profile: Any, path: str, looks: dict[str, Any] | None) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from .cures.places import is_own
 from .hooking import replace
 from .options import Options
+from .own_code import is_own
 
 MOST_VALUES = 10_000
 MOST_FILES = 64
@@ -53,9 +53,9 @@ class Trial:
         elif module_name == "keras":
             self._into_keras(recorder, module)
         elif module_name == "jax":
-            from .hooks import Watched
+            from .jax_hooks import Announced
 
-            self._into_compiled(recorder, Watched)
+            self._into_compiled(recorder, Announced)
         elif module_name == "tensorflow":
             function: Any = import_module("tensorflow.python.eager.polymorphic_function.polymorphic_function").Function
             if self._options.trial and self._options.seed is not None:
@@ -126,7 +126,7 @@ class Trial:
         replace(recorder, lists, "on_train_batch_end", ending)
 
     def _into_compiled(self, recorder: Any, owner: Any) -> None:
-        """Numbers that functions which the job compiled give back: of JAX and TensorFlow the loss is among them."""
+        """Numbers that compiled functions and gradients give back: of JAX and TensorFlow the loss is among them."""
         if not self._options.trial:
             return
         calls = owner.__call__

@@ -11,13 +11,17 @@ import shutil
 import sys
 import tempfile
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, collected, quietly_closed
+from .garbage import NAME, Collections
 from .lines import ThreadLines, working_thread
 from .options import PROFILER_WARM_UP, Options
+from .own_code import own_files, package_files
 from .xla_metrics import metrics_report
 
 
@@ -34,6 +38,8 @@ class XPlaneBackend(Backend):
         self._scratch = ""
         self._range: Any = None
         self._lines = ThreadLines()
+        self._collections = Collections()
+        self._own: set[str] = set()
 
     def version(self) -> str:
         """The framework's version."""
@@ -59,6 +65,8 @@ class XPlaneBackend(Backend):
             self.prepare(0)
         if self.options.stacks:
             self._lines.start(working_thread())
+        self._collections.start(self.collection_range())
+        self._own |= own_files()  # What ran by then may be gone when it ends, as a script of ``runpy`` is.
         if number is not None:
             self.mark(number)
 
@@ -71,6 +79,7 @@ class XPlaneBackend(Backend):
     def stop(self) -> None:
         """End the last step's range."""
         self._lines.stop()
+        self._collections.stop()
         opened, self._range = self._range, None
         quietly_closed(opened)
 
@@ -91,8 +100,10 @@ class XPlaneBackend(Backend):
         return type(self)(replace(self.options, stacks=False)) if self.options.stacks else None
 
     def facts(self) -> dict[str, Any]:
-        """The lines of the job that its thread was at, and what looking took."""
-        return self._lines.facts() | self._lines.cost()
+        """The lines of the job that its thread was at, what looking took, and which files are packages', as the
+        profile keeps no folders."""
+        own = self._own | own_files() | self._lines.files()
+        return self._lines.facts() | self._lines.cost() | {"package_files": package_files(own)}
 
     def switches(self) -> dict[str, dict[str, Any]]:
         """Stacks."""
@@ -109,6 +120,10 @@ class XPlaneBackend(Backend):
     @abstractmethod
     def step_range(self, number: int) -> Any:
         """A context manager that marks a step in the profile."""
+
+    @abstractmethod
+    def collection_range(self) -> Callable[[], Any]:
+        """What makes a context manager that marks a collection of garbage."""
 
 
 class JaxBackend(XPlaneBackend):
@@ -134,6 +149,10 @@ class JaxBackend(XPlaneBackend):
         """``StepTraceAnnotation``."""
         return import_module("jax.profiler").StepTraceAnnotation("train", step_num=number)
 
+    def collection_range(self) -> Callable[[], Any]:
+        """``TraceAnnotation``."""
+        return partial(import_module("jax.profiler").TraceAnnotation, NAME)
+
 
 _NO_PYTHON_FROM = (2, 21)
 """The first TensorFlow that was seen to ignore the options given to ``start``: it records no Python code in-process."""
@@ -156,6 +175,10 @@ class TensorflowBackend(XPlaneBackend):
     def step_range(self, number: int) -> Any:
         """``Trace`` with ``_r=1``. It begins when it is made."""
         return import_module("tensorflow.python.profiler.trace").Trace("train", step_num=number, _r=1)
+
+    def collection_range(self) -> Callable[[], Any]:
+        """``Trace``."""
+        return partial(import_module("tensorflow.python.profiler.trace").Trace, NAME)
 
     def switches(self) -> dict[str, dict[str, Any]]:
         """Stacks, and the log of where ops were placed."""
@@ -213,6 +236,10 @@ class TorchXlaBackend(XPlaneBackend):
         job's own ``sync`` fails ("Expecting scope to be empty").
         """
         return import_module("torch_xla.debug.profiler").Trace.__base__("train", step_num=number, _r=1)
+
+    def collection_range(self) -> Callable[[], Any]:
+        """What ``Trace`` is made of."""
+        return partial(import_module("torch_xla.debug.profiler").Trace.__base__, NAME)
 
     def lighter(self) -> Backend | None:
         """There is nothing to leave out."""

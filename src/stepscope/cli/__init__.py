@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -34,6 +35,8 @@ COMMANDS: tuple[click.Command, ...] = (
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 """What a shell reports for a program that SIGINT or SIGPIPE ended."""
+_NEW_OBJECTS = 50_000
+"""After so many Python looks for garbage, not after its own 700: what modules make stays."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,6 +54,8 @@ for _command in COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; every error ends here, as one sentence on stderr."""
     prepare_streams()
+    if arguments is None:  # The process is stepscope's own.
+        gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
     try:
         status = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

@@ -52,9 +52,9 @@ def _allowed() -> bool:
 
 def _folder() -> Path | None:
     """The private folder of this user's machine code."""
-    from stepscope import compiled
+    from stepscope import kept_code
 
-    return compiled.cache_folder(Path(compiled.__file__).parent / "trace")
+    return kept_code.cache_folder(Path(kept_code.__file__).parent / "trace")
 
 
 def _is_building(lock: Path) -> bool:

@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--inject", is_flag=True,
-    help="With --pid: also processes that were not started so. gdb stops each for a moment, and has its Python run a "
-    "file of ours.",
+    help="With --pid: also those not started so. gdb stops each for a moment, and has its Python run a file of ours.",
 )  # fmt: skip
 @click.option("--duration", metavar="TIME", help="Record so long, as 2s or 500ms. Default: 2s.")
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Record so many steps instead (PyTorch).")
 @click.option(
     "-o", "--out", metavar="DIR", default="stepscope-capture", show_default=True,
-    help="Folder of profiles; those of servers lie in DIR/plugins/profile/TIME, where TensorBoard looks for them.",
+    help="Folder of profiles; those of servers lie in DIR/plugins/profile/TIME, as in TensorBoard's.",
 )  # fmt: skip
 @click.option(
     "--stacks/--no-stacks", default=True, help="Record Python stacks, for source lines; --no-stacks leaves them out."
@@ -57,10 +56,8 @@ def capture(addresses: str | None, pids: str | None, inject: bool, out: str, **c
     """Record jobs that run already, and say where their steps' time goes.
 
     HOST:PORT is where a job's profiler server listens: that of jax.profiler.start_server,
-    tf.profiler.experimental.server.start, torch_xla's start_server or, in a PyTorch job, stepscope.start_server.
-    Several are recorded at the same time. Profiles come in the answer; no shared disk is needed. --pid names PyTorch
-    processes without a server; with --inject any of yours on this machine. A job counts as recorded only when its
-    profile has arrived, is readable and is not empty; the first is then diagnosed.
+    tf.profiler.experimental.server.start, torch_xla's start_server or, in a PyTorch job, stepscope.start_server;
+    --pid names PyTorch processes without one. Several are recorded at the same time; the first is then diagnosed.
 
     Exit status: 0 every job was recorded, 1 none was, 2 wrong usage, 3 some were.
     """
@@ -71,11 +68,11 @@ def capture(addresses: str | None, pids: str | None, inject: bool, out: str, **c
     wanted = _wanted(**chosen)
     folder = Path(os.path.abspath(out))
     if addresses:
-        found = _from_servers(addresses, folder, wanted)
+        captured = _from_servers(addresses, folder, wanted)
     else:
-        found = _from_processes(str(pids), folder, wanted, inject=inject)
+        captured = _from_processes(str(pids), folder, wanted, inject=inject)
     arrived = []
-    for each in found:
+    for each in captured:
         if each.path is None or each.profile is None:
             assert each.failure is not None
             say(each.failure.sentence, *each.failure.details)

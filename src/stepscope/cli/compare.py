@@ -19,9 +19,9 @@ from stepscope.errors import Exit, UsageError
 from stepscope.replacing import write_text
 
 if TYPE_CHECKING:
+    from stepscope.document.comparison import ComparisonDocument as Document
     from stepscope.jobs import Job
     from stepscope.pipeline import Profile
-    from stepscope.report.phrases import Document
 
 
 @click.command()
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-if", "conditions", metavar="CONDITION", multiple=True,
     help="Exit with status 4 where it holds: 'step_time > +3%' (a change), 'device_busy < 80%', 'input > 2ms'. May be "
-    "given several times; without it those of [tool.stepscope] in pyproject.toml hold.",
+    "given several times. Default: those in pyproject.toml's [tool.stepscope].",
 )  # fmt: skip
 @click.option(
     "--before", "more_before", metavar="PATH", multiple=True,
@@ -55,10 +55,9 @@ def compare(
 ) -> int:
     """Say what changed from one profile to another, and whether that is more than noise.
 
-    BEFORE and AFTER are profiles, or folders of a job's ranks; without them, the last two runs in stepscope-run. The
-    noise of one run each is that of its steps and what runs of the same code usually differ by; of several (--before,
-    --after) what they do differ by. A difference is one where the interval that holds it with 95 % certainty leaves out
-    zero.
+    BEFORE and AFTER are profiles, or folders of a job's ranks; without them, the last two runs in stepscope-run.
+    Several runs of each side (--before, --after) say more than one: what they differ by is then the noise. A
+    difference is told where its interval of 95 % leaves out zero.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
@@ -78,16 +77,16 @@ def compare(
             [_opened(path, progress, **of_ranks) for path in paths]
             for paths in ((before, *more_before), (after, *more_after))
         ]
-        found = compare_sides(*(several([run.side for run in runs]) for runs in opened))
-    outcomes = [check(budget, found.after, found) for budget in held]
-    _write(report.make(found, (before, after), outcomes), form, out, [runs[0] for runs in opened])
+        compared = compare_sides(*(several([run.side for run in runs]) for runs in opened))
+    outcomes = [check(budget, compared.after, compared) for budget in held]
+    _write(report.make(compared, (before, after), outcomes), form, out, [runs[0] for runs in opened])
     fired = [one for one in outcomes if one.fired]
     for one in fired:
         say(f"--fail-if {one.sentence}")
     return Exit.FAIL_IF if fired else max(run.exit_status for runs in opened for run in runs)
 
 
-def _write(document: dict[str, Any], form: str, out: str | None, runs: list[Profile | Job]) -> None:
+def _write(document: Document, form: str, out: str | None, runs: list[Profile | Job]) -> None:
     from stepscope.report import comparison as report
 
     if form == "html":
@@ -107,9 +106,9 @@ def _opened(
     from stepscope import pipeline
     from stepscope.formats.find import MOST_RANKS, find
 
-    found = find(path, MOST_RANKS)
-    sources = list(found.sources)
-    job = ranks(sources, rank_pattern, rank, found.skipped)
+    inputs = find(path, MOST_RANKS)
+    sources = list(inputs.sources)
+    job = ranks(sources, rank_pattern, rank, inputs.skipped)
     if rank is not None:
         return pipeline.read(chosen(sources, job, rank), progress=progress)
     if job is not None:

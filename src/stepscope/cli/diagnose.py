@@ -6,7 +6,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +27,11 @@ from stepscope.replacing import write_text
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
     from stepscope.comparison.budgets import Budget, BudgetOutcome
+    from stepscope.document.report import Report as Document
     from stepscope.inputs.folders import Skipped
     from stepscope.inputs.source import Source
     from stepscope.jobs import Job
     from stepscope.pipeline import Profile
-    from stepscope.report.phrases import Document
 
     Opened = tuple["DiagnoseWanted", Profile | Job, Document]
     """What was wanted, what it is, and what is shown of it."""
@@ -54,32 +54,32 @@ def _parameters(_context: click.Context, _option: click.Parameter, text: str | N
     """A number of parameters as people write it: 7B, 350M, 124439808."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([kmbt]?)", text.strip().lower().replace("_", ""))
-    if found is None or not float(found[1]):
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([kmbt]?)", text.strip().lower().replace("_", ""))
+    if match is None or not float(match[1]):
         raise click.BadParameter(f"{text!r} is no number of parameters; write one like 7B, 350M or 124439808")
-    return round(float(found[1]) * {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}[found[2]])
+    return round(float(match[1]) * {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}[match[2]])
 
 
 def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
     """Bytes per second as people write it: 25GB/s, 200Gbit/s."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([KMGT])(B|bit|b)(?:/s|ps)", text.strip())
-    if found is None or not float(found[1]):
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([KMGT])(B|bit|b)(?:/s|ps)", text.strip())
+    if match is None or not float(match[1]):
         raise click.BadParameter(f"{text!r} is no bandwidth; write one like 25GB/s or 200Gbit/s")
-    scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
-    return float(found[1]) * scale / (1 if found[3] == "B" else 8)
+    scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[match[2]]
+    return float(match[1]) * scale / (1 if match[3] == "B" else 8)
 
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@format_option("How to write the diagnosis; json always holds everything, html shows it, with the trace, in one file.")
+@format_option("How to write it; json always holds everything, html shows it, with the trace, in one file.")
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
 @click.option(
     "--fail-if", "conditions", metavar="CONDITION", multiple=True,
     help="Exit with status 4 where it holds: 'device_busy < 80%', 'step_time > 20ms', 'input > 5%'. May be given "
-    "several times; without it those of [tool.stepscope] in pyproject.toml hold that are no changes.",
+    "several times. Default: those in pyproject.toml's [tool.stepscope] that are no changes.",
 )  # fmt: skip
 @rank_options
 @click.option(
@@ -88,8 +88,8 @@ def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | No
 )  # fmt: skip
 @click.option(
     "--bandwidth", callback=_bandwidth, metavar="B/S",
-    help="What a device sends to another in one direction (25GB/s, 200Gbit/s): for that estimate where ranks are on "
-    "several hosts, or where the profile does not say what devices they use.",
+    help="What a device sends to another in one direction (25GB/s, 200Gbit/s), for that estimate between hosts or "
+    "unknown devices.",
 )  # fmt: skip
 @click.option(
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
@@ -107,61 +107,79 @@ def diagnose(
 ) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
 
-    PATH is a profile in any format stepscope reads, recognised by its content; or a folder, a zip archive or a
-    pattern ("runs/*.json") that leads to some: of TensorBoard's runs the newest is read. Profiles of several ranks
-    of one job, told by what they say or by their names, are diagnosed together; others each on their own. PATH may
-    also be a file, folder or pattern of an object store ("s3://bucket/run7"). Without PATH it is the last run in
-    stepscope-run.
+    PATH is a profile in any format, recognised by its content, or a folder, a zip archive or a pattern
+    ("runs/*.json") that leads to some, also of an object store ("s3://bucket/run7"); without it, it is the last run
+    in stepscope-run. Ranks of one job are diagnosed together, other profiles each on its own; of TensorBoard's runs
+    the newest is read.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it, 4 a --fail-if fired.
     """
     form = chosen_format(form, out, "report.html")
     paths = paths or tuple(last_runs(1))
-    from stepscope.formats.find import joined
-    from stepscope.inputs.joined import parts_of
-
-    held = budgets_of(conditions, Path.cwd(), changes=False)
+    ended = _Ended(budgets_of(conditions, Path.cwd(), changes=False))
     now("finding")
-    sources, skipped, statuses = _found(paths, verbose=verbose)
-    sources = [part for one in sources for part in parts_of(one)] if of_ranks["separately"] else joined(sources)
-    rank, scheduler = of_ranks["rank"], of_ranks["scheduler"]
-    job = None if of_ranks["separately"] else ranks(sources, of_ranks["rank_pattern"], rank, skipped)
-    if rank is not None:
-        sources, job = [chosen(sources, job, rank)], None
-    if scheduler is not None and job is None:
-        raise UsageError(NO_JOB)
-    wanted = _wanted(sources, job, paths, scheduler)
-    whole = job is not None or (len(sources) == 1 and len(parts_of(sources[0])) == len(paths))
+    wanted, whole = _wanted(paths, ended, verbose=verbose, **of_ranks)
     if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and not whole)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
-    outcomes: list[BudgetOutcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
     sole = len(wanted) == len(paths) == 1
     asked = (parameters, bandwidth)
     short = form == "text" and not verbose and asked == (None, None)  # It shows no table, and no estimate unasked.
-    writes(_opened(wanted, statuses, outcomes, held, sole=sole, short=short, asked=asked), out)
+    writes(_opened(wanted, ended, sole=sole, short=short, asked=asked), out)
     build_if_missed(wanted[0].path)
-    fired = [outcome for outcome in outcomes if outcome.fired]
-    for outcome in fired:
-        say(f"--fail-if {outcome.sentence}")
-    if fired and Exit.UNREADABLE not in statuses:
-        return Exit.FAIL_IF
-    return min((status for status in statuses if status), default=Exit.OK)
+    return ended.status()
 
 
-def _outcomes(budgets: list[Budget], run: Profile | Job) -> list[BudgetOutcome]:
-    if not budgets:
-        return []
-    from stepscope.comparison.budgets import check
+@dataclass
+class _Ended:
+    """How reading went, and whether conditions hold: what the exit status says."""
 
-    return [check(budget, run.side) for budget in budgets]
+    budgets: list[Budget]
+    statuses: list[Exit] = field(default_factory=list)
+    outcomes: list[BudgetOutcome] = field(default_factory=list)
+
+    def read(self, run: Profile | Job) -> None:
+        """Take what one is like."""
+        self.statuses.append(run.exit_status)
+        if self.budgets:
+            from stepscope.comparison.budgets import check
+
+            self.outcomes += [check(budget, run.side) for budget in self.budgets]
+
+    def status(self) -> Exit:
+        """The exit status; conditions that fired are said."""
+        fired = [outcome for outcome in self.outcomes if outcome.fired]
+        for outcome in fired:
+            say(f"--fail-if {outcome.sentence}")
+        if fired and Exit.UNREADABLE not in self.statuses:
+            return Exit.FAIL_IF
+        return min((status for status in self.statuses if status), default=Exit.OK)
 
 
 def _wanted(
+    paths: tuple[str, ...], ended: _Ended, *, verbose: bool, separately: bool, rank: int | None,
+    rank_pattern: str | None, scheduler: str | None,
+) -> tuple[list[DiagnoseWanted], bool]:  # fmt: skip
+    """What is diagnosed on its own, a job or each profile; and whether the paths together are one of these."""
+    from stepscope.formats.find import joined
+    from stepscope.inputs.joined import parts_of
+
+    sources, skipped, statuses = _found(paths, verbose=verbose)
+    ended.statuses += statuses
+    sources = [part for one in sources for part in parts_of(one)] if separately else joined(sources)
+    job = None if separately else ranks(sources, rank_pattern, rank, skipped)
+    if rank is not None:
+        sources, job = [chosen(sources, job, rank)], None
+    if scheduler is not None and job is None:
+        raise UsageError(NO_JOB)
+    whole = job is not None or (len(sources) == 1 and len(parts_of(sources[0])) == len(paths))
+    return _each(sources, job, paths, scheduler), whole
+
+
+def _each(
     sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None
 ) -> list[DiagnoseWanted]:
-    """What is diagnosed on its own: a job, or each profile."""
     from stepscope import pipeline
 
     if job is not None:
@@ -173,9 +191,7 @@ def _wanted(
 
 def _opened(
     wanted: list[DiagnoseWanted],
-    statuses: list[Exit],
-    outcomes: list[BudgetOutcome],
-    budgets: list[Budget],
+    ended: _Ended,
     *,
     sole: bool,
     short: bool,
@@ -194,10 +210,9 @@ def _opened(
             if sole:
                 raise
             say(error.sentence, *error.details)  # The other profiles are still worth their reports.
-            statuses.append(error.status)
+            ended.statuses.append(error.status)
             continue
-        statuses.append(run.exit_status)
-        outcomes += _outcomes(budgets, run)
+        ended.read(run)
         yield each, run, document
 
 
@@ -248,18 +263,18 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
     statuses: list[Exit] = []
     for path in paths:
         try:
-            found = find(path, most=MOST_RANKS)
+            inputs = find(path, most=MOST_RANKS)
         except StepscopeError as error:
             if len(paths) == 1:
                 raise
             say(error.sentence, *error.details)
             statuses.append(error.status)
             continue
-        sources += found.sources
-        beside += found.skipped
-        for note in found.notes:
+        sources += inputs.sources
+        beside += inputs.skipped
+        for note in inputs.notes:
             say(note)
-        skipped = [one for one in found.skipped if not one.ours and (verbose or not one.expected)]
+        skipped = [one for one in inputs.skipped if not one.ours and (verbose or not one.expected)]
         if skipped:
             say(f"{path}: not read:", *grouped(skipped, path))
     return sources, beside, statuses

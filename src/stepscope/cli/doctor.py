@@ -24,17 +24,17 @@ from stepscope.errors import Exit
 def doctor(paths: tuple[str, ...], python: str | None, deep: bool, form: str, verbose: bool) -> int:
     """Say why capturing or reading a profile would fail here, and what to do about it.
 
-    Looks at this machine: versions, devices, permissions, tracing libraries, other profilers, and combinations
-    that are known to fail. PATH is a profile, or leads to some: each is read, to say what is missing from it.
-    Nothing is changed, and no device is used unless --deep is given.
+    Looks at this machine: versions, devices, permissions, tracing libraries, other profilers, combinations that are
+    known to fail. PATH is a profile, or leads to some: each is read, to say what it lacks. Nothing is changed, and no
+    device is used without --deep.
 
     Exit status: 0 nothing prevents it, 1 something does, 2 wrong usage.
     """
     from stepscope.doctor import Case, Host, examine, profiles  # Not loaded for --help and --version.
     from stepscope.doctor.document import document
 
-    found = examine(Case(Host(), python, deep=deep))
-    made = document(found, [one for path in paths for one in profiles.examine(path)])
+    examined = examine(Case(Host(), python, deep=deep))
+    made = document(examined, [one for path in paths for one in profiles.examine(path)])
     sys.stdout.write(json.dumps(made, indent=2) + "\n" if form == "json" else _text(made, verbose))
     return Exit.UNREADABLE if made["problems"] else Exit.OK
 

@@ -52,10 +52,10 @@ class Early:
         before: list[Recording] = []
         told: tuple[Path, ...] = ()
         while not self._over.wait(LATER_S if told else EVERY_S):
-            found = recordings(self._folder, self._since_ns)
+            written = recordings(self._folder, self._since_ns)
             # Ranks end their recordings one after another: what is the same when looked at again is all of it.
-            is_all, before = found == before and all(_is_over(each) for each in found if each.steps), found
-            recorded = with_profiles(found)
+            is_all, before = written == before and all(_is_over(each) for each in written if each.steps), written
+            recorded = with_profiles(written)
             if not recorded or not is_all or (self._stop and not any(each.steps for each in recorded)):
                 continue  # A job of which a stretch of time was recorded may come to its steps yet.
             if told != profiles_of(recorded):

@@ -30,7 +30,7 @@ _REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown",
 def format_option(text: str) -> Callable[[_Command], _Command]:
     """The option ``--format`` of a report."""
     choice = click.Choice(["text", "json", "markdown", "html"])
-    told = f"{text} Default: what FILE's name ends in says (.html, .json, .md), else text."
+    told = f"{text} Default: by FILE's ending (.html, .json, .md), else text."
     return click.option("--format", "form", type=choice, help=told)
 
 

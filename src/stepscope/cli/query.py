@@ -31,7 +31,7 @@ _ROWS_SHOWN = 200
 @click.argument("sql", metavar="[SELECT]", required=False)
 @click.option(
     "--time", metavar="A:B",
-    help="The time from A to B after the profile's start, as 1.2s:1.5s (ns, us, ms, s). Without SELECT: what each "
+    help="From A to B after the profile's start, as 1.2s:1.5s (ns, us, ms, s). Without SELECT: what each "
     "device and host thread did in it. With SELECT: the tables hold what overlaps it, uncut.",
 )  # fmt: skip
 @click.option("--tables", is_flag=True, help="List the tables and columns that SELECT finds.")
@@ -44,9 +44,9 @@ _ROWS_SHOWN = 200
 def query(path: str, sql: str | None, time: str | None, tables: bool, form: str | None, out: str | None) -> int:
     """Ask the tables of a profile: by SQL, or for what happened in a range of time.
 
-    SELECT is a query in polars' SQL over the tables of the profile (--tables lists them): those stepscope reads every
-    format into, and the views ops, host, steps, accounting and critical_path. It can read nothing else, and change
-    nothing. Times are integer nanoseconds from the profile's start; what was not recorded is null.
+    SELECT is a query in polars' SQL over the tables of the profile and the views ops, host, steps, accounting and
+    critical_path (--tables lists them). It can read nothing else, and change nothing. Times are integer nanoseconds
+    from the profile's start; what was not recorded is null.
 
     Exit status: 0 done, 1 the profile could not be read, 2 wrong usage or a wrong query, 3 the profile was damaged.
     """
@@ -78,8 +78,11 @@ def _written(path: Path) -> Iterator[TextIO]:
     """A file that appears whole or not at all, but for what is no file (a pipe)."""
     special = path.is_symlink() or (path.exists() and not path.is_file())
     whole = nullcontext(path) if special else replacing(path)
-    with whole as part, part.open("w", encoding="utf-8", newline="") as file:
-        yield file
+    try:
+        with whole as part, part.open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:  # A write that fails names no file: without one it would be standard output's.
+        raise OSError(error.errno, error.strerror, error.filename or str(path)) from error
 
 
 def _form_of(out: str | None) -> str:

@@ -59,16 +59,16 @@ def diagnosed(recorded: list[Recording]) -> RecordedDiagnosis:
     else:
         page = beside(read.source.path, ".html")
     document = read.document()
-    found = RecordedDiagnosis(
+    shown = RecordedDiagnosis(
         of=profiles_of(recorded),
         verdict=document["summary"]["verdict"],
         text=terminal.render(document, width=_WIDTH, color=False, verbose=False),
         page=page,
         alone=not isinstance(read, Job) and bool(others),
     )
-    write_text(found.report, found.text)
+    write_text(shown.report, shown.text)
     write_text(page, html_file(runs_of(read)))
-    return found
+    return shown
 
 
 def with_profiles(found: list[Recording]) -> list[Recording]:
@@ -78,10 +78,10 @@ def with_profiles(found: list[Recording]) -> list[Recording]:
     return [each for each in left if each.steps] or left
 
 
-def tell(found: list[Recording], known: RecordedDiagnosis | None = None, status: int = 0) -> None:
+def tell(recordings: list[Recording], known: RecordedDiagnosis | None = None, status: int = 0) -> None:
     """Say what was recorded, and why steps take as long as they do, unless that is ``known`` already; the command has
     ended with that ``status``."""
-    if not found:
+    if not recordings:
         ended = f"; it ended with status {status}" if status else ""
         none = "no process of the command imported a framework that can be recorded"
         say(
@@ -89,8 +89,8 @@ def tell(found: list[Recording], known: RecordedDiagnosis | None = None, status:
             "Python started with -I, -E or -S cannot be watched either.",
         )
         return
-    recorded = with_profiles(found)
-    with_steps = [each for each in found if each.steps] or ([] if recorded else found[:1])
+    recorded = with_profiles(recordings)
+    with_steps = [each for each in recordings if each.steps] or ([] if recorded else recordings[:1])
     for each in with_steps:
         if not each.profiles:
             say(f"{each.who}: no profile was written because {_why_none(each, status)}", *_failures(each))
@@ -100,16 +100,16 @@ def tell(found: list[Recording], known: RecordedDiagnosis | None = None, status:
     finally:
         for each in recorded:
             say(f"{each.who}: {_what(each)}", *_failures(each), *_paths(each), str(each.manifest))
-        _tell_of_own(found, shown=not recorded)
+        _tell_of_own(recordings, shown=not recorded)
     if not recorded:
         say(f"more in {with_steps[0].manifest}")
 
 
-def _tell(recorded: list[Recording], found: RecordedDiagnosis) -> None:
-    to_stderr(found.text)
-    several = len(recorded) > 1 and not found.alone
-    say(f"the same with the trace{'s' * several}, for a browser: {found.page}")
-    if found.alone:
+def _tell(recorded: list[Recording], shown: RecordedDiagnosis) -> None:
+    to_stderr(shown.text)
+    several = len(recorded) > 1 and not shown.alone
+    say(f"the same with the trace{'s' * several}, for a browser: {shown.page}")
+    if shown.alone:
         first, *others = recorded
         say(
             f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "
@@ -117,15 +117,15 @@ def _tell(recorded: list[Recording], found: RecordedDiagnosis) -> None:
         )
 
 
-def _tell_of_own(found: list[Recording], *, shown: bool) -> None:
+def _tell_of_own(recordings: list[Recording], *, shown: bool) -> None:
     """The diagnosis of the traces that the job's own profiler wrote, the last of each process: ``shown``, or in a file
     where ours is shown already."""
     from stepscope import pipeline
     from stepscope.report import terminal
 
-    for each in [each for each in found if each.own_traces][:_NAMED]:
+    for each in [each for each in recordings if each.own_traces][:_NAMED]:
         path = each.own_traces[-1]
-        who = "the command's own profiler" + (f" in {each.who}" if len(found) > 1 else "")
+        who = "the command's own profiler" + (f" in {each.who}" if len(recordings) > 1 else "")
         try:
             document = pipeline.open_profile(path).brief()
         except StepscopeError as error:

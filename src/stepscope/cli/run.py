@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from stepscope.cli.recorded import tell
 from stepscope.cli.run_folders import DEFAULT_OUT, discard_empty, new_run, runs
 from stepscope.cli.streams import say
 from stepscope.errors import StepscopeError, UsageError
+from stepscope.regex import regex
 
 if TYPE_CHECKING:
     from stepscope.cli.watch import Watch
@@ -29,7 +29,7 @@ _WATCH_MINUTES = 10.0
 _WATCH_ACTIVE = 2
 """Steps of each window under --watch."""
 _S_PER_MINUTE = 60
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_NUMBER = regex(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class _Run(click.Command):
@@ -80,8 +80,8 @@ class _Run(click.Command):
 )  # fmt: skip
 @click.option(
     "--experiment", metavar="NAME",
-    help="Run with one thing changed: synthetic-input, pinned-memory, workers=N or no-callbacks, and compare with the "
-    "last run of the same command in DIR.",
+    help="Change one thing (synthetic-input, pinned-memory, workers=N or no-callbacks), and compare with the last run "
+    "of the same command in DIR.",
 )  # fmt: skip
 @click.option(
     "--watch", type=click.FloatRange(0, min_open=True), metavar="[MINUTES]",
@@ -100,10 +100,9 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, stop:
     """Run a training script and say where its steps' time goes; the script is not edited.
 
     COMMAND is a script with its arguments (train.py --epochs 3), -m and a module, or any command that starts Python:
-    torchrun, python, a shell script. Once step time has settled a few steps are recorded and a few more only timed;
-    the rest runs unwatched. As soon as they are recorded, one line says what they wait for and which file holds the
-    diagnosis, while the command goes on; when it has ended, all of it is printed. Standard output and input are the
-    command's own; ours goes to standard error and to the folder.
+    torchrun, python, a shell script. Once step time has settled a few steps are recorded and a few more only timed.
+    Then one line says what they wait for and which file holds the diagnosis, which is printed when the command has
+    ended. What stepscope says goes to standard error.
 
     Exit status: the command's own, whatever happens to the recording; 128 + n where signal n ended it; 0 where --stop
     did; 126 or 127 where it cannot be started; 2 wrong usage.
@@ -138,13 +137,13 @@ def _report(options: Options, since: int, status: int, watching: Watch | None, e
         if watching:
             watching.finish()
         known = early.finish()
-        found = recordings(folder, since)
-        tell(found, known, status)
-        if options.experiment is not None and found:
+        recorded = recordings(folder, since)
+        tell(recorded, known, status)
+        if options.experiment is not None and recorded:
             from stepscope.cli.experiments import outcome  # Reads profiles.
 
             earlier = [each for one in (folder.parent, *runs(folder.parent)) for each in recordings(one, 0)]
-            say(*outcome(found[0], earlier))
+            say(*outcome(recorded[0], earlier))
     except KeyboardInterrupt:
         say("interrupted; the profiles are kept")
     except StepscopeError as error:

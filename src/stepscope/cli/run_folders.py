@@ -17,12 +17,13 @@ from pathlib import Path
 from stepscope.capture.place import host
 from stepscope.capture.results import recordings
 from stepscope.errors import UsageError
+from stepscope.regex import regex
 
 DEFAULT_OUT = "stepscope-run"
 """Where runs lie unless ``--out`` says otherwise."""
 TOGETHER_S = 600.0
 """Launchers of one job that is named by an address alone start within this time: the next job has the same address."""
-_NAME = re.compile(r"run-([0-9]{1,9})")
+_NAME = regex(r"run-([0-9]{1,9})")
 _JOBS = ".jobs"
 _NOTE_BYTES = 32
 _PLAIN_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -45,15 +46,15 @@ def last_runs(count: int, out: Path | None = None) -> list[str]:
     """The last runs that left a profile, oldest first: their folders, or the trace of the job's own profiler where that
     is all there is. Raises UsageError where there are fewer."""
     out = Path(DEFAULT_OUT) if out is None else out
-    found: list[str] = []
+    newest: list[str] = []
     for folder in reversed(runs(out)):
         told = recordings(folder, 0)
         own = [path for each in told for path in each.own_traces]
         if any(each.profiles for each in told) or own:
-            found.append(str(folder if any(each.profiles for each in told) else own[-1]))
-        if len(found) == count:
-            return found[::-1]
-    wanted, there = ("no run", "") if count == 1 else ("no two runs", f" ({len(found)} found)")
+            newest.append(str(folder if any(each.profiles for each in told) else own[-1]))
+        if len(newest) == count:
+            return newest[::-1]
+    wanted, there = ("no run", "") if count == 1 else ("no two runs", f" ({len(newest)} found)")
     raise UsageError(
         f"{out} holds {wanted} with a profile{there}: stepscope run train.py records one, or name the profile"
         f"{'s' * (count > 1)}"

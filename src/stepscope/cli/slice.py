@@ -14,7 +14,7 @@ from stepscope.errors import UsageError
 @click.argument("out", metavar="OUT")
 @click.option(
     "--steps", metavar="A:B",
-    help="Keep steps A to B-1 by the numbers reports show (10:13 is 10, 11 and 12), or one step A. An end may be left "
+    help="Keep steps A to B-1, by their numbers in reports (10:13 is 10, 11 and 12), or one step A. An end may be left "
     "out.",
 )  # fmt: skip
 @click.option(
@@ -28,10 +28,9 @@ def slice_(path: str, out: str, steps: str | None, time: str | None, min_dur: st
            force: bool) -> int:  # fmt: skip
     """Write a part of a profile as a smaller profile, which every command reads.
 
-    Of the steps kept, device ops are kept however late they ran, each with the call that launched it. Several of
-    the options narrow the part down together. Steps that had to be inferred stay what they were, with the numbers
-    reports show. What was cut out is noted in the profile. OUT's name says the format
-    as for convert; without an ending it is stepscope's own.
+    Several of the options narrow it down together. Device ops of the steps kept are kept however late they ran.
+    What was cut out is noted in the profile. OUT's name says the format as for convert; without an ending it is
+    stepscope's own.
 
     Exit status: 0 done, 1 the profile could not be read, 2 wrong usage or nothing left, 3 the profile was damaged.
     """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 
 from stepscope.errors import UsageError
+from stepscope.regex import regex
 from stepscope.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 _UNITS = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "μs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
 _FURTHEST_NS = 1 << 62
-_STEPS = re.compile(r"(?=.*[0-9])(?P<first>[0-9]{1,18})?(:(?P<stop>[0-9]{1,18})?)?")
-_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,18})?)\s*([a-zµμ]*)")
+_STEPS = regex(r"(?=.*[0-9])(?P<first>[0-9]{1,18})?(:(?P<stop>[0-9]{1,18})?)?")
+_DURATION = regex(r"([0-9]{1,15}(?:\.[0-9]{1,18})?)\s*([a-zµμ]*)")
 
 
 def steps(text: str) -> tuple[int | None, int | None]:
@@ -21,10 +21,10 @@ def steps(text: str) -> tuple[int | None, int | None]:
     >>> steps("10:13"), steps("7"), steps(":5")
     ((10, 13), (7, 8), (None, 5))
     """
-    found = _STEPS.fullmatch(text.strip())
-    if found is None:
+    match = _STEPS.fullmatch(text.strip())
+    if match is None:
         raise UsageError(f"--steps {text}: give numbers as 10:13 (steps 10, 11 and 12) or 10")
-    begin, end = (int(number) if number else None for number in found.group("first", "stop"))
+    begin, end = (int(number) if number else None for number in match.group("first", "stop"))
     if begin is not None and ":" not in text:
         end = begin + 1
     if begin is not None and end is not None and end <= begin:
@@ -54,8 +54,8 @@ def duration(text: str, option: str) -> int:
     >>> duration("10us", "--min-dur"), duration("0.1 ms", "--min-dur"), duration("0", "--min-dur")
     (10000, 100000, 0)
     """
-    found = _DURATION.fullmatch(text.strip())
-    if found is None or (found[2] not in _UNITS and not (found[2] == "" and Decimal(found[1]) == 0)):
-        right = f"{text.strip()}s or {text.strip()}ms" if found is not None and found[2] == "" else "2s or 1.5ms"
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or (match[2] not in _UNITS and not (match[2] == "" and Decimal(match[1]) == 0)):
+        right = f"{text.strip()}s or {text.strip()}ms" if match is not None and match[2] == "" else "2s or 1.5ms"
         raise UsageError(f"{option} {text}: a time is a number with a unit (ns, us, ms, s), as {right}")
-    return min(math.ceil(Decimal(found[1]) * _UNITS.get(found[2], 1)), _FURTHEST_NS)
+    return min(math.ceil(Decimal(match[1]) * _UNITS.get(match[2], 1)), _FURTHEST_NS)

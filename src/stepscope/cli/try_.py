@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +15,16 @@ from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.run_folders import new_run
 from stepscope.cli.streams import say, stdout_width, to_stderr
 from stepscope.errors import Exit, UsageError
+from stepscope.regex import regex
 from stepscope.replacing import write_text
 
 if TYPE_CHECKING:
+    from stepscope.document.trials import TrialsDocument
     from stepscope.trials.patch import Patch
 
 DEFAULT_OUT = "stepscope-try"
 _WIDTH_OF_A_FILE = 100
-_BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
+_BUDGET = regex(r"(\d+(?:\.\d+)?)(s|m|h)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -55,8 +56,7 @@ def _budget(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option("--seed", type=int, default=0, show_default=True, help="Random numbers of every trial begin with it.")
 @click.option(
     "--watch-value", metavar="NAME",
-    help="The variable of the training loop that must stay the same. Default: what backward() is called on, or the "
-    "loss that Keras reports.",
+    help="The variable of the loop that must stay the same. Default: what backward() is called on, or Keras's loss.",
 )  # fmt: skip
 @click.option(
     "--scratch", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
@@ -64,7 +64,7 @@ def _budget(_: click.Context, __: click.Parameter, text: str) -> float:
 )  # fmt: skip
 @click.option(
     "--keep", "kept", type=click.Path(path_type=Path), multiple=True, metavar="PATH",
-    help="With --scratch: a file or folder that every trial finds as it is now, and that is left so.",
+    help="With --scratch: a file or folder that every trial finds as it is now, as you will.",
 )  # fmt: skip
 @click.option("--writes-again", is_flag=True, help="Go on although every trial writes the files that the job writes.")
 @click.option("--write-patch", metavar="FILE", help="Write the change that has the same effect as a diff to FILE.")
@@ -77,9 +77,8 @@ def _budget(_: click.Context, __: click.Parameter, text: str) -> float:
 def try_(command: tuple[str, ...], form: str | None, out: str | None, lists: bool, **chosen: Any) -> int:
     """Try cures on the unchanged job, and say what each one saves, measured.
 
-    COMMAND is a script with its arguments, -m and a module, or any command that starts Python, as for stepscope run.
-    It is recorded once and diagnosed; then the cures that its findings call for are put into it one at a time, each in
-    processes of its own that end once their steps are timed, in turns with the job as it is, and all that help
+    COMMAND is as for stepscope run. It is recorded once and diagnosed; then each cure that its findings call for runs
+    in it, in turns with the job as it is, in processes that end once their steps are timed; at last all that help
     together. No file of the job is changed: what it writes is asked about first.
 
     Exit status: 0 done, 1 nothing could be recorded or timed, 2 wrong usage.
@@ -98,7 +97,7 @@ def try_(command: tuple[str, ...], form: str | None, out: str | None, lists: boo
     return Exit.OK if document["baseline"]["runs"] else Exit.UNREADABLE
 
 
-def _tried(command: tuple[str, ...], **chosen: Any) -> tuple[dict[str, Any], Patch]:
+def _tried(command: tuple[str, ...], **chosen: Any) -> tuple[TrialsDocument, Patch]:
     from stepscope.trials.attempt import TrialRequest, attempt
 
     words = launch.command_line(command, chosen["python"])
@@ -115,7 +114,7 @@ def _tried(command: tuple[str, ...], **chosen: Any) -> tuple[dict[str, Any], Pat
         raise UsageError(f"{words[0]}: no such command") from error
 
 
-def _write(document: dict[str, Any], form: str, out: str | None) -> None:
+def _write(document: TrialsDocument, form: str, out: str | None) -> None:
     from stepscope.report import trials
 
     if form == "json":

@@ -22,11 +22,11 @@ from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
+    from stepscope.document.comparison import ComparisonDocument
     from stepscope.inputs.source import Source
     from stepscope.pipeline import Progress
-    from stepscope.report.phrases import Document
-    from stepscope.web.app import Entry, Opened
     from stepscope.web.captures import Captures
+    from stepscope.web.entries import Entry, Opened
     from stepscope.web.server import PageServer
 
 _LOOKS_S = 0.2
@@ -45,11 +45,9 @@ _LOOKS_S = 0.2
 def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> int:
     """Show the diagnosis of profiles, and their traces, in a browser.
 
-    PATH is what `stepscope diagnose` takes; without it, it is the last run in stepscope-run. Ranks of one job are shown
-    as the job, with each of them behind it; of two other profiles, what changed from the first to the second is shown
-    too, and any two can be compared. The server answers at once, this machine only, to who has the printed address;
-    nothing leaves it. Its page can record a running job, as `stepscope capture HOST:PORT` does, and shows the new
-    profile. Ctrl-C ends it.
+    PATH is what `stepscope diagnose` takes. Ranks of one job are shown as the job, with each of them behind it; of two
+    other profiles also what changed. The server answers this machine only, to who has the printed address. Its page
+    can record a running job, as `stepscope capture HOST:PORT` does. Ctrl-C ends it.
 
     Exit status: 0 ended by Ctrl-C, 1 the first profile could not be read, 2 wrong usage.
     """
@@ -101,9 +99,9 @@ def entries_of(paths: tuple[str, ...]) -> list[Entry]:
     from stepscope.cluster.ranks import ranks_of
     from stepscope.formats.find import MOST_PROFILES, MOST_RANKS, find
 
-    found = [find(path, most=MOST_RANKS) for path in paths]
-    sources = [source for one in found for source in one.sources]
-    skipped = [file for one in found for file in one.skipped]
+    inputs = [find(path, most=MOST_RANKS) for path in paths]
+    sources = [source for one in inputs for source in one.sources]
+    skipped = [file for one in inputs for file in one.skipped]
     ranks = ranks_of(sources, skipped=skipped) if len(sources) + len(skipped) > 1 else None
     if ranks is not None:
         return _of_job(ranks)
@@ -115,7 +113,7 @@ def entries_of(paths: tuple[str, ...]) -> list[Entry]:
 
 
 def _entry(source: Source, title: str) -> Entry:
-    from stepscope.web.app import Entry, ReadingProgress
+    from stepscope.web.entries import Entry, ReadingProgress
 
     reading = ReadingProgress()
     return Entry(title, partial(_opened, source, title, reading), reading)
@@ -130,7 +128,7 @@ def _titles(sources: list[Source]) -> list[str]:
 
 def _of_job(ranks: Ranks) -> list[Entry]:
     """A job, and behind it each of its ranks; each is read when it is looked at."""
-    from stepscope.web.app import Entry, ReadingProgress
+    from stepscope.web.entries import Entry, ReadingProgress
 
     titles = {rank: f"rank {rank}: {source.path.name}" for rank, source in ranks.sources.items()}
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(one.path)) for one in ranks.sources.values()])
@@ -141,7 +139,7 @@ def _of_job(ranks: Ranks) -> list[Entry]:
 
 def _job_opened(ranks: Ranks, progress: Progress) -> Opened:
     from stepscope import pipeline
-    from stepscope.web.app import Opened
+    from stepscope.web.entries import Opened
 
     job = pipeline.read_ranks(ranks, progress=progress)
     there = {rank: at for at, rank in enumerate(ranks.sources, 1) if rank in job.ranks}
@@ -150,14 +148,14 @@ def _job_opened(ranks: Ranks, progress: Progress) -> Opened:
 
 def _opened(source: Source, title: str, progress: Progress | None = None) -> Opened:
     from stepscope import pipeline
-    from stepscope.web.app import Opened
+    from stepscope.web.entries import Opened
 
     profile = pipeline.read(source, progress=progress)
     run = replace(profile.run(), title=title)
     return Opened(run, profile.arguments, lambda: profile.side, profile.query)
 
 
-def comparison_of(before: Entry, after: Entry) -> Document:
+def comparison_of(before: Entry, after: Entry) -> ComparisonDocument:
     """What changed from one profile to the other. Raises StepscopeError where one cannot be read."""
     from stepscope.comparison.compare import compare
     from stepscope.report import comparison
@@ -185,7 +183,7 @@ def captures_in(folder: Path) -> Captures:
     def record(address: str, seconds: float, stop: threading.Event) -> Entry:
         from stepscope.inputs.source import Source
         from stepscope.remote.collect import CaptureWanted, capture
-        from stepscope.web.app import Entry
+        from stepscope.web.entries import Entry
 
         wanted = CaptureWanted(seconds, token=os.environ.get("STEPSCOPE_TOKEN"))
         (captured,) = capture(parsed(address), folder, wanted, stop)

@@ -109,13 +109,13 @@ class _Followed:
             self._unread += 1
             self._write("window", first_step=first_step, profile=path.name, unread=error.sentence)
             return
-        step_ns, parts, busy = (told[key] for key in ("step_time_ns", "parts_ns_per_step", "device_busy_share"))
+        step_ns, parts = told["step_time_ns"]["median"], told["parts_ns_per_step"]
         self._write(
-            "window", first_step=first_step, profile=path.name, step_ns=step_ns["median"], device_busy_share=busy,
-            parts_ns_per_step=parts,
+            "window", first_step=first_step, profile=path.name, step_ns=step_ns,
+            device_busy_share=told["device_busy_share"], parts_ns_per_step=parts,
         )  # fmt: skip
-        if step_ns["median"] is not None and parts:
-            self._say(self._course.window(RecordedWindow(first_step, step_ns["median"], parts)))
+        if step_ns is not None and parts:
+            self._say(self._course.window(RecordedWindow(first_step, step_ns, parts)))
 
     def _period(self, facts: dict[str, Any]) -> None:
         self._periods = facts["number"] + 1

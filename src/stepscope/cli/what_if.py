@@ -39,8 +39,7 @@ _SCHEMA = "stepscope.what-if/1"
 def what_if(path: str, names: tuple[str, ...], every: int, batch: float | None, form: str) -> int:
     """Predict the step time if some findings were fixed.
 
-    The profile is replayed without their cause: what the host and the device did keeps its measured duration, and
-    what waited for something that is gone comes earlier.
+    The profile is replayed without their cause: what waited for something that is gone comes earlier.
 
     Exit status: 0 done, 1 the profile could not be read, 2 wrong usage or nothing can be predicted, 3 the profile was
     damaged.
@@ -52,20 +51,20 @@ def what_if(path: str, names: tuple[str, ...], every: int, batch: float | None, 
         raise UsageError("--every needs --remove, and --batch stands alone")
     with ProgressBar() as progress:
         profile = pipeline.open_profile(path, progress=progress)
-        found = [profile.what_if(*names, every=every)] if names else []  # a wrong name is told first
+        predictions = [profile.what_if(*names, every=every)] if names else []  # a wrong name is told first
         replayed = replay_of(profile.diagnosis)
         larger = None if batch is None else profile.larger_batch(batch)
-        found = found if names or larger else _each(profile)
+        predictions = predictions if names or larger else _each(profile)
     made = {
         "schema": _SCHEMA,
         "step_ns": profile.facts.mean_step_ns,
         "replay_error": replayed.error,
         "residual_share": replayed.residual_share,
         "every": every,
-        "predictions": [_row(prediction) for prediction in found],
+        "predictions": [_row(prediction) for prediction in predictions],
         "larger_batch": None if larger is None else dataclasses.asdict(larger),
     }
-    lines = _lines(made, found) if larger is None else _batch_lines(larger)
+    lines = _lines(made, predictions) if larger is None else _batch_lines(larger)
     click.echo(json.dumps(made, indent=2) if form == "json" else "\n".join(lines))
     return profile.exit_status
 
@@ -74,11 +73,11 @@ def _each(profile: Profile) -> list[Prediction]:
     """Each finding and part of one by itself, the causes that gain what no finding says, and all findings at once."""
     from stepscope.diagnosis.what_if import targets
 
-    found = [profile.what_if(target.name) for target in targets(profile.facts, profile.diagnosis)]
-    told = {0, *(prediction.saving_ns for prediction in found if "." in prediction.removed[0])}
-    found = [one for one in found if "." in one.removed[0] or one.saving_ns not in told]
+    predictions = [profile.what_if(target.name) for target in targets(profile.facts, profile.diagnosis)]
+    told = {0, *(prediction.saving_ns for prediction in predictions if "." in prediction.removed[0])}
+    predictions = [one for one in predictions if "." in one.removed[0] or one.saving_ns not in told]
     findings = [finding.id for finding in profile.findings if finding.change is not None]
-    return [*found, profile.what_if(*findings)] if len(findings) > 1 else found
+    return [*predictions, profile.what_if(*findings)] if len(findings) > 1 else predictions
 
 
 def _row(prediction: Prediction) -> dict[str, Any]:
@@ -105,16 +104,16 @@ def _batch_lines(larger: LargerBatch) -> list[str]:
     ]
 
 
-def _lines(made: dict[str, Any], found: Sequence[Prediction]) -> list[str]:
+def _lines(made: dict[str, Any], predictions: Sequence[Prediction]) -> list[str]:
     from stepscope.report.names import visible
 
     kept = made["residual_share"]
     off = f"Simulated as it is, it comes out {format_share(made['replay_error'])} off"
     off += f", with {format_share(kept)} of it taken over." if kept else "."
     lines = [f"A step takes {format_ns(made['step_ns'])} on average. {off}", ""]
-    if not found:
+    if not predictions:
         return [*lines, "There is nothing to take out."]
-    for prediction in found:
+    for prediction in predictions:
         name = " + ".join(prediction.removed)
         saved = f"saves {format_ns(prediction.saving_ns)}" if prediction.saving_ns else "saves nothing"
         how = f"with only every {made['every']} steps" if made["every"] > 1 else "without"

@@ -16,6 +16,7 @@ from stepscope.cluster.matching import EQUAL
 from stepscope.cluster.waits import Arrivals
 from stepscope.names.collectives import Collective
 from stepscope.record import record
+from stepscope.trace.codes import among
 from stepscope.trace.tables import NULL, Bools
 
 _ALL_TO_ALL = KINDS.index(Collective.ALL_TO_ALL)
@@ -69,7 +70,7 @@ def traffic(facts: JobFacts, bandwidth: float | None = None) -> list[Traffic]:
     """Every kind and size of collective in every group, most time first; ``bandwidth`` of the link in one direction,
     where it was given."""
     steps = set(facts.used_steps)
-    found = []
+    exchanges = []
     for group in facts.groups:
         counts = np.array([number in steps for number in group.matched.step.tolist()], np.bool_)
         # Sizes of an all-to-all vary with its data: all of a group with elements of one size are one.
@@ -77,8 +78,8 @@ def traffic(facts: JobFacts, bandwidth: float | None = None) -> list[Traffic]:
         keys = np.stack((group.matched.kind.astype(np.int64), sizes))[:, counts]
         for kind, size in np.unique(keys, axis=1).T.tolist():
             chosen = counts & (group.matched.kind == kind) & (sizes == size)
-            found.append(_traffic(facts, group, chosen, bandwidth or _link(facts, group)))
-    return sorted(found, key=lambda one: -one.duration_ns * one.count)
+            exchanges.append(_traffic(facts, group, chosen, bandwidth or _link(facts, group)))
+    return sorted(exchanges, key=lambda one: -one.duration_ns * one.count)
 
 
 def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools, link: float | None) -> Traffic:
@@ -125,7 +126,7 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools, link: float | None
 
 def _imbalance(facts: JobFacts, group: Arrivals, chosen: Bools) -> float | None:
     """The largest of the ranks' total sizes over their mean."""
-    if len(group.matched.lanes) < 2 or np.isin(group.matched.kind[chosen], EQUAL).all():
+    if len(group.matched.lanes) < 2 or among(group.matched.kind[chosen], EQUAL).all():
         return None
     shared, totals = chosen & group.matched.present.all(axis=0), []
     for row, lane in enumerate(group.matched.lanes):

@@ -19,6 +19,7 @@ from stepscope.cluster.limits import STRAGGLER_SIGNIFICANCE, STRAGGLER_STEPS, SU
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.waits import Arrivals
 from stepscope.record import record
+from stepscope.trace.codes import distinct
 from stepscope.trace.tables import F64, I64, NULL, Bools
 
 _FOLLOWED = 20_000
@@ -93,7 +94,8 @@ class Blame:
 
     def waited_by(self, lanes: Collection[Lane]) -> int | None:
         """What some lanes wait per step on average, each in the steps it tells of; None where none does."""
-        rows = [at for at, lane in enumerate(self.lanes) if lane in lanes]
+        wanted = set(lanes)
+        rows = [at for at, lane in enumerate(self.lanes) if lane in wanted]
         told, waited = self.tells[rows][:, self.counted], self.waited[rows][:, self.counted]
         tell = told.sum(axis=0)
         return round(float((waited.sum(axis=0)[tell > 0] / tell[tell > 0]).mean())) if tell.any() else None
@@ -101,7 +103,7 @@ class Blame:
     def rest(self, known: Collection[int]) -> float:
         """What lanes wait per step on average, but the one that waits least, beyond what is due to known ones."""
         total, columns = 0.0, self.counted
-        for one in np.unique(self.sets).tolist():
+        for one in distinct(self.sets):
             lanes = np.flatnonzero(self.sets == one)
             told, waited = self.tells[lanes][:, columns], self.waited[lanes][:, columns]
             least = np.where(told, waited, np.inf).min(axis=0)
@@ -142,22 +144,22 @@ class _Seen:
 
 def blame(groups: Sequence[Arrivals], used: frozenset[int]) -> Blame | None:
     """Who held up whom in the steps that count; None where no collective tells."""
-    groups = [found for found in groups if found.told.any()]
+    groups = [group for group in groups if group.told.any()]
     if not groups:
         return None
-    lanes = tuple(dict.fromkeys(lane for found in groups for lane in found.matched.lanes))
+    lanes = tuple(dict.fromkeys(lane for group in groups for lane in group.matched.lanes))
     place = {lane: at for at, lane in enumerate(lanes)}
-    numbers = tuple(sorted({number for found in groups for number in found.matched.step[found.told].tolist()}))
+    numbers = tuple(sorted({number for group in groups for number in group.matched.step[group.told].tolist()}))
     column = {number: at for at, number in enumerate(numbers)}
     waited, tells = np.zeros((len(lanes), len(numbers))), np.zeros((len(lanes), len(numbers)), np.bool_)
-    for found in groups:
-        at = np.array([column.get(number, 0) for number in found.matched.step.tolist()], np.int64)
-        for row, lane in enumerate(found.matched.lanes):
-            np.add.at(waited[place[lane]], at[found.told], found.exposed_wait[row, found.told])
-            tells[place[lane], at[found.told & (found.start[row] != NULL)]] = True
+    for group in groups:
+        at = np.array([column.get(number, 0) for number in group.matched.step.tolist()], np.int64)
+        for row, lane in enumerate(group.matched.lanes):
+            np.add.at(waited[place[lane]], at[group.told], group.exposed_wait[row, group.told])
+            tells[place[lane], at[group.told & (group.start[row] != NULL)]] = True
     sets = _sets(groups, place)
     cost = np.zeros_like(waited)
-    others = {one: np.maximum(tells[sets == one].sum(axis=0) - 1, 1) for one in np.unique(sets).tolist()}
+    others = {one: np.maximum(tells[sets == one].sum(axis=0) - 1, 1) for one in distinct(sets)}
     late = _late(groups, place)
     chains = _chains(groups, place, late)
     worst: dict[int, tuple[float, tuple[int, ...]]] = {}
@@ -202,16 +204,16 @@ def _late_step(number: int, cost: F64, worst: dict[int, tuple[float, tuple[int, 
 
 def _late(groups: Sequence[Arrivals], place: dict[Lane, int]) -> list[_Late]:
     """Collectives that kept someone waiting by more than the clocks are uncertain, the longest of very many."""
-    found: list[_Late] = []
+    late_ones: list[_Late] = []
     for number, group in enumerate(groups):
         waited = group.exposed_wait.sum(axis=0)
         sure = group.wait.max(axis=0, initial=0) > group.uncertainty_ns.max(initial=0)
         for column in np.flatnonzero(group.told & sure & (waited > 0) & (group.matched.step != NULL)).tolist():
             lane = place[group.matched.lanes[group.last[column]]]
-            found.append(_Late(number, column, lane, int(group.matched.step[column]), float(waited[column])))
-    if len(found) > _FOLLOWED:
-        found = sorted(found, key=lambda late: -late.waited)[:_FOLLOWED]
-    return sorted(found, key=lambda late: int(groups[late.group].at[late.column]))
+            late_ones.append(_Late(number, column, lane, int(group.matched.step[column]), float(waited[column])))
+    if len(late_ones) > _FOLLOWED:
+        late_ones = sorted(late_ones, key=lambda late: -late.waited)[:_FOLLOWED]
+    return sorted(late_ones, key=lambda late: int(groups[late.group].at[late.column]))
 
 
 def _chains(groups: Sequence[Arrivals], place: dict[Lane, int], late: list[_Late]) -> list[tuple[int, ...]]:
@@ -268,23 +270,23 @@ def _before(groups: Sequence[Arrivals], history: tuple[I64, ...], one: _Late) ->
 
 def _p_values(seen: _Seen) -> F64:
     """Per lane, how rarely chance makes any of them cost as much more than the others of its set."""
-    found = np.ones(len(seen.place))
-    for one in np.unique(seen.sets).tolist():
+    chances = np.ones(len(seen.place))
+    for one in distinct(seen.sets):
         lanes = np.flatnonzero(seen.sets == one)
         columns = [at for at in seen.counted if seen.tells[lanes, at].sum() > 1]
         if len(columns) < FEW_STEPS or lanes.size < 2:
             continue
         cost = seen.cost[lanes][:, columns]
         ahead = cost - (cost.sum(axis=0) - cost) / (lanes.size - 1)
-        found[lanes] = [min(p_of_mean(of) * found.size, 1.0) for of in ahead]
-    return found
+        chances[lanes] = [min(p_of_mean(of) * chances.size, 1.0) for of in ahead]
+    return chances
 
 
 def _stragglers(seen: _Seen, p_values: F64) -> tuple[Straggler, ...]:
     """Lanes beyond chance that are the late ones of their set in enough steps, the dearest first."""
     beyond = set(np.flatnonzero(p_values < STRAGGLER_SIGNIFICANCE).tolist())
     late_steps: dict[int, int] = dict.fromkeys(beyond, 0)
-    for one in np.unique(seen.sets[list(beyond)]).tolist():
+    for one in distinct(seen.sets[list(beyond)]):
         lanes = np.flatnonzero(seen.sets == one)
         cost = seen.cost[lanes][:, seen.counted]
         lasts = lanes[cost.argmax(axis=0)][cost.max(axis=0) > 0].tolist()
@@ -293,7 +295,7 @@ def _stragglers(seen: _Seen, p_values: F64) -> tuple[Straggler, ...]:
             beyond -= held.keys()
         late_steps |= held
     gained = _gained(seen, beyond)
-    found = [
+    late_ranks = [
         Straggler(
             lane,
             round(float(seen.cost[lane, seen.counted].mean())),
@@ -304,7 +306,7 @@ def _stragglers(seen: _Seen, p_values: F64) -> tuple[Straggler, ...]:
         )
         for lane in sorted(beyond)
     ]
-    return tuple(sorted(found, key=lambda straggler: -straggler.waited_ns))
+    return tuple(sorted(late_ranks, key=lambda straggler: -straggler.waited_ns))
 
 
 def _gained(seen: _Seen, stragglers: set[int]) -> dict[int, float]:

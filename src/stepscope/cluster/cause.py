@@ -17,7 +17,9 @@ from stepscope.cluster.limits import CAUSE_SHARE, SAME_GPU_SHARE
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Kernel, Partial
 from stepscope.record import record
-from stepscope.trace.tables import F64, I64
+from stepscope.trace.codes import among, distinct
+from stepscope.trace.shared import shared
+from stepscope.trace.tables import F64, I64, Rows
 
 Cause = Literal["input", "slow_device", "uneven_work", "host", "link", "unknown"]
 
@@ -103,17 +105,22 @@ def mean_parts(partials: Sequence[Partial], parts: Sequence[I64], numbers: Seque
     wanted = np.array(sorted(numbers), np.int64)
     means = {}
     for at, (partial, booked) in enumerate(zip(partials, parts, strict=True)):
-        rows = partial.rows
-        number = step_numbers(partial)
-        of_row = np.where(rows.step >= 0, number[np.clip(rows.step, 0, len(number) - 1)], -1) if len(number) else None
-        if of_row is None:
-            continue
-        chosen = (rows.step >= 0) & np.isin(of_row, wanted)
-        for device in np.unique(rows.device).tolist():
-            mine = chosen & (rows.device == device)
-            if mine.any() and device not in partial.unused:
+        for device, rows, number in _numbered(partial):
+            mine = rows[among(number, wanted)]
+            if mine.size:
                 means[Lane(at, device)] = booked[mine].mean(axis=0)
     return means
+
+
+@shared
+def _numbered(partial: Partial) -> list[tuple[int, Rows, I64]]:
+    """Per device that is used, or the host, the rows of a rank's steps and what those are called."""
+    rows, number = partial.rows, step_numbers(partial)
+    if not len(number):
+        return []
+    devices = (device for device in distinct(rows.device) if device not in partial.unused)
+    of = ((device, np.flatnonzero((rows.step >= 0) & (rows.device == device))) for device in devices)
+    return [(device, at, number[np.minimum(rows.step[at], len(number) - 1)]) for device, at in of]
 
 
 def step_numbers(partial: Partial) -> I64:

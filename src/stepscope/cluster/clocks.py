@@ -65,8 +65,8 @@ def clocks_of(partials: Sequence[Partial], matched: Sequence[Matched]) -> tuple[
     own collectives leave its members' clocks against each other's, in ns."""
     edges: _Edges = defaultdict(list)
     within: list[dict[int, float]] = []
-    for found in matched:
-        direct = _of_group(partials, found)
+    for group in matched:
+        direct = _of_group(partials, group)
         within.append({other: clock.uncertainty_ns for _, other, clock in direct})
         for hub, other, clock in direct:
             _connect(edges, hub, other, clock)
@@ -84,11 +84,11 @@ def _connect(edges: _Edges, hub: int, other: int, clock: Clock) -> None:
 
 def _connected(count: int, edges: _Edges) -> list[Clock]:
     """Everyone's clock, on that of the first he is connected with."""
-    found: dict[int, Clock] = {}
+    clocks: dict[int, Clock] = {}
     for root in range(count):
-        if root not in found:
-            found |= _spread(root, edges)
-    return [found[number] for number in range(count)]
+        if root not in clocks:
+            clocks |= _spread(root, edges)
+    return [clocks[number] for number in range(count)]
 
 
 def _join_hosts(partials: Sequence[Partial], edges: _Edges, clocks: Sequence[Clock]) -> bool:
@@ -122,20 +122,20 @@ def largest(clocks: Sequence[Clock]) -> int:
 
 def _spread(root: int, edges: _Edges) -> dict[int, Clock]:
     """Clocks of all that can be reached from a root, each by the way with the least uncertainty."""
-    found: dict[int, Clock] = {}
+    clocks: dict[int, Clock] = {}
     queue: list[tuple[float, int, int, Clock]] = [(0.0, 0, root, replace(SAME, reference=root))]
     count = 0
     while queue:
         _, _, node, clock = heapq.heappop(queue)
-        if node in found:
+        if node in clocks:
             continue
-        found[node] = clock
+        clocks[node] = clock
         for other, edge, forward in edges.get(node, ()):
-            if other not in found:
+            if other not in clocks:
                 count += 1
                 through = _through(clock, edge, forward)
                 heapq.heappush(queue, (through.uncertainty_ns, count, other, through))
-    return found
+    return clocks
 
 
 def _through(hub: Clock, edge: Clock, forward: bool) -> Clock:
@@ -158,24 +158,24 @@ def _share_clock(one: Partial, other: Partial) -> bool:
     return known and one.host == other.host
 
 
-def _of_group(partials: Sequence[Partial], found: Matched) -> list[tuple[int, int, Clock]]:
+def _of_group(partials: Sequence[Partial], group: Matched) -> list[tuple[int, int, Clock]]:
     """Clocks of a group's processes against the one that took part in most; devices of one process share a clock."""
-    chosen = found.synchronises & (found.present.sum(axis=0) > 1)
+    chosen = group.synchronises & (group.present.sum(axis=0) > 1)
     rows: dict[int, list[int]] = defaultdict(list)
-    for row, lane in enumerate(found.lanes):
+    for row, lane in enumerate(group.lanes):
         rows[lane.partial].append(row)
     numbers = sorted(rows)
     if len(numbers) < 2 or not chosen.any():
         return []
-    present = found.present[:, chosen]
-    start = np.where(present, found.start[:, chosen], np.iinfo(np.int64).min)
-    end = np.where(present, found.end[:, chosen], np.iinfo(np.int64).max)
+    present = group.present[:, chosen]
+    start = np.where(present, group.start[:, chosen], np.iinfo(np.int64).min)
+    end = np.where(present, group.end[:, chosen], np.iinfo(np.int64).max)
     begins = np.stack([start[rows[number]].max(axis=0) for number in numbers])
     ends = np.stack([end[rows[number]].min(axis=0) for number in numbers])
     there = np.stack([present[rows[number]].any(axis=0) for number in numbers])
     lasted = np.where(present, end - start, np.iinfo(np.int64).max).min(axis=0)
     hub = int(np.argmax(there.sum(axis=1)))
-    on_devices = all(lane.device != HOST for lane in found.lanes)
+    on_devices = all(lane.device != HOST for lane in group.lanes)
     clocks = []
     for other in range(len(numbers)):
         both = there[hub] & there[other]
@@ -199,9 +199,9 @@ def estimate(
     time = (other[1] - at).astype(np.float64)
     apart = (hub[1] - other[1]).astype(np.float64)
     middle, drift = _line(time, apart, np.maximum(shortest, 1).astype(np.float64))
-    found = _bounds(hub, other, drift * time, math.inf)
-    assert found is not None
-    lowest, highest = found
+    bounds = _bounds(hub, other, drift * time, math.inf)
+    assert bounds is not None
+    lowest, highest = bounds
     half = (highest - lowest) / 2
     offset = min(max(middle, lowest), highest)
     residual = np.abs(apart - offset - drift * time)
@@ -249,8 +249,11 @@ def _fit(time: F64, apart: F64, weight: F64) -> tuple[float, float]:
         total = used.sum()
         mx, my = (used * x).sum() / total, (used * apart).sum() / total
         across = (used * (x - mx) ** 2).sum()
+        before = offset, slope
         slope = float((used * (x - mx) * (apart - my)).sum() / across) if across > 0 else 0.0
         offset = float(my - slope * mx)
+        if (offset, slope) == before:
+            break  # Every further round would find the same.
         used = factor / np.maximum(np.abs(apart - offset - slope * x), 1.0)
     return offset, slope / scale
 
@@ -261,14 +264,14 @@ def _weighted_median(values: F64, weight: F64) -> float:
     return float(values[order[int(np.searchsorted(reach, reach[-1] / 2))]])
 
 
-def aligned(found: Matched, clocks: Sequence[Clock]) -> tuple[I64, I64]:
+def aligned(group: Matched, clocks: Sequence[Clock]) -> tuple[I64, I64]:
     """Starts and ends of a group's collectives on the reference that most of its lanes have; NULL where absent, and
     for lanes with another."""
-    start, end = np.full_like(found.start, NULL), np.full_like(found.end, NULL)
-    reference = largest([clocks[lane.partial] for lane in found.lanes])
-    for row, lane in enumerate(found.lanes):
-        clock, there = clocks[lane.partial], found.present[row]
+    start, end = np.full_like(group.start, NULL), np.full_like(group.end, NULL)
+    reference = largest([clocks[lane.partial] for lane in group.lanes])
+    for row, lane in enumerate(group.lanes):
+        clock, there = clocks[lane.partial], group.present[row]
         if clock.reference == reference:
-            start[row, there] = clock.to_reference(found.start[row, there])
-            end[row, there] = clock.to_reference(found.end[row, there])
+            start[row, there] = clock.to_reference(group.start[row, there])
+            end[row, there] = clock.to_reference(group.end[row, there])
     return start, end

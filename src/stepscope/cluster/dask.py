@@ -15,15 +15,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from select import select
 from subprocess import PIPE, Popen
 from typing import Any
 
 from stepscope.cluster.job import Failed
-from stepscope.cluster.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
+from stepscope.cluster.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_TASKS, DASK_WAIT_S
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, one_core
+from stepscope.compiled import JSON, LOOPS, PLAIN_BYTES
 from stepscope.errors import InputError, UsageError
 from stepscope.inputs.source import Source
 from stepscope.interpreter import OWN_FOLDER
@@ -42,12 +44,10 @@ def read_all(
     Raises UsageError where Dask is not installed or the address is none, InputError where no scheduler answers there,
     or it has no worker.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        raise UsageError(_INSTALL) from error
+    if find_spec("distributed") is None:
+        raise UsageError(_INSTALL)
     with ExitStack() as stack:
-        client, lost = _client(distributed, stack, scheduler, workers), set[str]()
+        client, lost = _client(stack, scheduler, workers), set[str]()
         client.subscribe_topic("all", partial(_note_lost, lost))
         yield from _read(client, scheduler, tasks, reduce, lost)
         client.unsubscribe_topic("all")  # Else the scheduler would tell of the very end, and find nobody there.
@@ -56,7 +56,9 @@ def read_all(
 def _read(
     client: Any, scheduler: str, tasks: Sequence[Task], reduce: Callable[[Source], Partial | Failed], lost: set[str]
 ) -> Iterator[Read]:
-    waiting, running, ahead = deque(_batches(tasks)), dict[Any, list[Task]](), DASK_LEAST
+    threads = sum(client.nthreads().values())
+    waiting, running, ahead = deque(_batches(tasks, threads)), dict[Any, list[Task]](), DASK_LEAST
+    much = sum(task.source.size or 0 for task in tasks) > max(threads, 1) * PLAIN_BYTES
     done: SimpleQueue[Any] = SimpleQueue()
     suspects, alone = deque[Task](), set[int]()
     while True:
@@ -67,7 +69,7 @@ def _read(
             ahead = max(DASK_LEAST, DASK_AHEAD * sum(client.nthreads().values()))
             chosen = [waiting.popleft() for _ in range(min(ahead - len(running), len(waiting)))]
             sources = [[task.source for task in batch] for batch in chosen]
-            futures = client.map(partial(_each, reduce), sources, pure=False)
+            futures = client.map(partial(_each, reduce, much), sources, pure=False)
             running.update(zip(futures, chosen, strict=True))
             for future in futures:
                 future.add_done_callback(done.put)
@@ -75,13 +77,13 @@ def _read(
             return
         ready = _ready(client, scheduler, done)
         results = client.gather(dict(enumerate(ready)), errors="skip")  # None where one has failed
-        for future, found in zip(ready, results.values(), strict=True):
+        for future, outcome in zip(ready, results.values(), strict=True):
             batch = running.pop(future)
-            if found is None and not future.cancelled() and batch[0].rank not in alone:
+            if outcome is None and not future.cancelled() and batch[0].rank not in alone:
                 suspects.extend(batch)
             else:
                 again = future.key in lost or batch[0].rank in alone
-                for task, one in zip(batch, found or [_failed(scheduler, future, batch[0])], strict=True):
+                for task, one in zip(batch, outcome or [_failed(scheduler, future, batch[0])], strict=True):
                     yield Read(task, one, again)
             future.release()
 
@@ -93,12 +95,15 @@ def _note_lost(lost: set[str], event: tuple[float, Any]) -> None:
         lost.update(told.get("processing-tasks", ()), told.get("lost-computed-tasks", ()))
 
 
-def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+def _batches(tasks: Sequence[Task], threads: int) -> Iterator[list[Task]]:
     """Tasks for the scheduler: it takes milliseconds for each, so small files are read several at once."""
+    least, most = DASK_BATCH_BYTES
+    each = sum(task.source.size or 0 for task in tasks) // (DASK_TASKS * max(threads, 1))
+    full = min(max(each, least), most) if threads else least
     batch, held = list[Task](), 0
     for task in tasks:
         size = task.source.size or 0
-        if batch and held + size > DASK_BATCH_BYTES:
+        if batch and held + size > full:
             yield batch
             batch, held = [], 0
         batch.append(task)
@@ -107,7 +112,12 @@ def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
         yield batch
 
 
-def _each(reduce: Callable[[Source], Partial | Failed], sources: Sequence[Source]) -> list[Partial | Failed]:
+def _each(
+    reduce: Callable[[Source], Partial | Failed], much: bool, sources: Sequence[Source]
+) -> list[Partial | Failed]:
+    """Read some ranks, of ``much`` in all with machine code from the start."""
+    if much:
+        LOOPS.most = JSON.most = 0
     return [reduce(source) for source in sources]
 
 
@@ -125,8 +135,13 @@ def _ready(client: Any, scheduler: str, done: SimpleQueue[Any]) -> list[Any]:
         return [first, *(done.get() for _ in range(done.qsize()))]
 
 
-def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | None) -> Any:
-    address = stack.enter_context(_local(workers or cores())) if scheduler == LOCAL else scheduler
+def _client(stack: ExitStack, scheduler: str, workers: int | None) -> Any:
+    local = stack.enter_context(_local(workers or cores())) if scheduler == LOCAL else None
+    try:
+        distributed: Any = import_module("distributed")  # Takes a second, in which the workers start.
+    except ImportError as error:
+        raise UsageError(_INSTALL) from error
+    address = scheduler if local is None else _address(local)
     try:
         return stack.enter_context(distributed.Client(address, timeout=_CONNECT_S))
     except ValueError as error:
@@ -136,9 +151,9 @@ def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | N
 
 
 @contextmanager
-def _local(workers: int) -> Iterator[str]:
-    """The address of a scheduler with workers on this machine, in an interpreter that imports nothing of the caller's
-    program: Dask's workers would run it again, were it the main one's."""
+def _local(workers: int) -> Iterator[Popen[str]]:
+    """A scheduler with workers on this machine, in an interpreter that imports nothing of the caller's program: Dask's
+    workers would run it again, were it the main one's."""
     environment = one_core() | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
     command = [sys.executable, "-c", f"from stepscope.cluster.dask import serve; serve({workers})"]
     # A group of its own: a terminal's interrupt is this process's alone, which ends the others.
@@ -146,19 +161,24 @@ def _local(workers: int) -> Iterator[str]:
         command, stdin=PIPE, stdout=PIPE, env=environment, cwd=OWN_FOLDER, text=True, process_group=0
     ) as process:
         assert process.stdin is not None
-        assert process.stdout is not None
         try:
-            while not select([process.stdout], [], [], LOOK_S)[0]:
-                pass
-            address = process.stdout.readline().strip()
-            if not address:
-                raise InputError(f"{LOCAL}: Dask could not start workers on this machine; leave --scheduler out")
-            yield address
+            yield process
         except KeyboardInterrupt:
             os.killpg(process.pid, signal.SIGKILL)
             raise
         finally:
             process.stdin.close()
+
+
+def _address(local: Popen[str]) -> str:
+    """Where a scheduler on this machine is, once it is there."""
+    assert local.stdout is not None
+    while not select([local.stdout], [], [], LOOK_S)[0]:
+        pass
+    address = local.stdout.readline().strip()
+    if not address:
+        raise InputError(f"{LOCAL}: Dask could not start workers on this machine; leave --scheduler out")
+    return address
 
 
 def serve(workers: int) -> None:

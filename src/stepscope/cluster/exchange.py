@@ -44,8 +44,8 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> ReportedExch
     table = alone.partials[0].collectives
     learns = facts.workload.is_for((Purpose.TRAINING,))  # What other programs reduce are no gradients.
     wanted = (learns and len(table)) or asked.parameters is not None
-    found = gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked) if wanted else None
-    return _exchange(alone, asked, found) if len(table) else ReportedExchange(None, found, ranks_known=False)
+    estimate = gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked) if wanted else None
+    return _exchange(alone, asked, estimate) if len(table) else ReportedExchange(None, estimate, ranks_known=False)
 
 
 def _exchange(facts: JobFacts, asked: Asked, found: Gradients | None) -> ReportedExchange:

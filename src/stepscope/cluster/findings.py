@@ -26,10 +26,10 @@ _UNDIVIDED = (
 def diagnose(facts: JobFacts) -> Diagnosis:
     """Put what is known of a job into words."""
     of_job = [_told(facts, finding) for rule in JOB_RULES for finding in rule.find(facts)]
-    found = folded(facts, of_job, _of_ranks(facts))
+    findings = folded(facts, of_job, _of_ranks(facts))
     framework = next((partial.framework for partial in facts.partials), None)
     scale = Scale(DECLARED, facts.mean_step_ns, _ONE_BY_ONE, framework=framework)
-    worth, minor, plan = ranked(found, scale)
+    worth, minor, plan = ranked(findings, scale)
     sentence, bottleneck = _verdict(facts)
     whatif = WhatIf(None, None, _ONE_BY_ONE, None)
     return Diagnosis(worth, minor, tuple(notices(facts)), sentence, bottleneck, whatif, _ONE_BY_ONE, plan)
@@ -58,12 +58,12 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
 
 def _of_ranks(facts: JobFacts) -> list[Finding]:
     """One finding per rule and title: the rank where its fix saves most speaks for all that have it."""
-    found = (
+    findings = (
         replace(finding, rank=rank)
         for rank, partial in zip(facts.ranks, facts.partials, strict=True)
         for finding in (*partial.findings, *partial.minor)
     )
-    return merged(found, DECLARED, weight, lambda group, worst: _over_ranks(facts, group, worst))
+    return merged(findings, DECLARED, weight, lambda group, worst: _over_ranks(facts, group, worst))
 
 
 def _over_ranks(facts: JobFacts, group: list[Finding], worst: Finding) -> Finding:

@@ -18,6 +18,7 @@ from stepscope.analysis.exchange.links import bus_factor, link_of
 from stepscope.diagnosis.remedies import TENSORFLOW
 from stepscope.names.collectives import Collective
 from stepscope.record import record
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I64, Bools
 from stepscope.trace.trace import Device
 
@@ -106,17 +107,17 @@ def gradients(
 def _reduced(table: Collectives, steps: I64) -> Bools:
     """The collectives of the used steps by which one device reduces gradients."""
     kinds = [KINDS.index(kind) for kind in _REDUCING]
-    found: Bools = np.isin(table.kind, kinds) & np.isin(table.step, steps) & ~table.other
-    if not found.any():
-        return found
-    on_devices = found & (table.device != HOST)
-    found = on_devices if on_devices.any() else found
-    found &= table.device == table.device[found].min()
+    reduced: Bools = among(table.kind, kinds) & among(table.step, steps) & ~table.other
+    if not reduced.any():
+        return reduced
+    on_devices = reduced & (table.device != HOST)
+    reduced = on_devices if on_devices.any() else reduced
+    reduced &= table.device == table.device[reduced].min()
     totals = {
-        group: ((table.groups[group].size or 0), int(table.bytes[found & (table.group == group)].clip(min=0).sum()))
-        for group in np.unique(table.group[found]).tolist()
+        group: ((table.groups[group].size or 0), int(table.bytes[reduced & (table.group == group)].clip(min=0).sum()))
+        for group in distinct(table.group[reduced])
     }
-    return np.asarray(found & (table.group == max(totals, key=lambda group: totals[group])))
+    return np.asarray(reduced & (table.group == max(totals, key=lambda group: totals[group])))
 
 
 def _ring_factor(table: Collectives, known: Bools, ranks: int | None) -> float | None:

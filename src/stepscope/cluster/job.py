@@ -19,6 +19,7 @@ from stepscope.cluster.partial import Partial
 from stepscope.cluster.waits import Arrivals, divided
 from stepscope.names.collectives import Collective
 from stepscope.record import record
+from stepscope.trace.codes import among
 from stepscope.trace.tables import F64, I64
 
 
@@ -93,11 +94,11 @@ class JobFacts:
     @cached_property
     def every_step_ns(self) -> dict[int, int]:
         """The duration of each step: the mean over ranks, whose windows tile their time alike."""
-        found = defaultdict[int, list[int]](list)
+        durations = defaultdict[int, list[int]](list)
         for partial in self.partials:
             for number, ns in zip(step_numbers(partial).tolist(), partial.steps.dur.tolist(), strict=True):
-                found[number].append(ns)
-        return {number: round(sum(of) / len(of)) for number, of in found.items()}
+                durations[number].append(ns)
+        return {number: round(sum(of) / len(of)) for number, of in durations.items()}
 
     @cached_property
     def mean_step_ns(self) -> int | None:
@@ -140,22 +141,22 @@ class JobFacts:
 
     @cached_property
     def _pipeline_waits(self) -> dict[Lane, int]:
-        sends, found = KINDS.index(Collective.SEND_RECV), dict[Lane, int]()
+        sends, waited = KINDS.index(Collective.SEND_RECV), dict[Lane, int]()
         for group in self.groups:
-            chosen = group.told & (group.matched.kind == sends) & np.isin(group.matched.step, self.used_steps)
+            chosen = group.told & (group.matched.kind == sends) & among(group.matched.step, self.used_steps)
             for lane, waits in zip(group.matched.lanes, group.exposed_wait, strict=True) if chosen.any() else ():
-                found[lane] = found.get(lane, 0) + int(waits[chosen].sum())
-        return {lane: round(ns / max(len(self.used_steps), 1)) for lane, ns in found.items()}
+                waited[lane] = waited.get(lane, 0) + int(waits[chosen].sum())
+        return {lane: round(ns / max(len(self.used_steps), 1)) for lane, ns in waited.items()}
 
     def cause_of(self, lane: Lane, late_ns: float, numbers: Sequence[int] | None = None) -> OwnCause:
         """Why a lane is late by so much, in all steps that count or in some."""
         means = self.means if numbers is None else mean_parts(self.partials, self.parts, numbers)
         if self.blame is not None:
             means = {other: means[other] for other in self.blame.with_(lane) if other in means}
-        found = own_cause(self.partials, means, lane, late_ns)
-        if found.cause == "slow_device" and self.pipeline_wait_ns(lane) is not None:
-            return replace(found, cause="uneven_work")  # stages of a pipeline have work of their own
-        return found
+        cause = own_cause(self.partials, means, lane, late_ns)
+        if cause.cause == "slow_device" and self.pipeline_wait_ns(lane) is not None:
+            return replace(cause, cause="uneven_work")  # stages of a pipeline have work of their own
+        return cause
 
     def name(self, lane: Lane) -> str:
         """A lane as people know it."""

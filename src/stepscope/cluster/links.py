@@ -15,6 +15,7 @@ from stepscope.cluster.limits import SLOW_LINK_TIMES, STRAGGLER_SIGNIFICANCE
 from stepscope.cluster.waits import Arrivals
 from stepscope.names.collectives import Collective
 from stepscope.record import record
+from stepscope.trace.codes import among
 from stepscope.trace.tables import F64, NULL, Bools
 
 _MANY = 16
@@ -63,19 +64,19 @@ def slow_links(facts: JobFacts) -> list[SlowLink]:
             size = group.matched.group.size, len(group.matched.lanes), hosts
             alike[*size, *key].append(_Series(group, chosen, _per_step(group, chosen, facts.used_steps)))
     tests = sum(len(series) for series in alike.values() if len(series) > 1)
-    found: dict[int, SlowLink] = {}
+    slowest: dict[int, SlowLink] = {}
     for like, series in alike.items():
         for one, usual in zip(series, _usual(series), strict=True):
             slow = _compared(facts, one, usual, (len(series) - 1, like[-1] != NULL), tests)
-            known = found.get(id(one.group))
+            known = slowest.get(id(one.group))
             if slow is not None and (known is None or slow.excess_ns > known.excess_ns):
-                found[id(one.group)] = slow
-    return sorted(found.values(), key=lambda slow: -slow.exposed_ns)
+                slowest[id(one.group)] = slow
+    return sorted(slowest.values(), key=lambda slow: -slow.exposed_ns)
 
 
 def _kinds(group: Arrivals, used: tuple[int, ...]) -> list[tuple[tuple[int, int], Bools]]:
     """Kinds and sizes of a group's collectives of which the transfer is known, in the steps that count."""
-    counts = group.whole & np.isin(group.matched.step, used)
+    counts = group.whole & among(group.matched.step, used)
     keys = np.stack((group.matched.kind.astype(np.int64), group.matched.bytes))
     distinct = np.unique(keys[:, counts], axis=1).T.tolist() if counts.any() else []
     return [((kind, size), counts & (keys[0] == kind) & (keys[1] == size)) for kind, size in distinct]

@@ -21,6 +21,7 @@ from stepscope.analysis.exchange.groups import Group, size_of
 from stepscope.cluster.partial import Partial
 from stepscope.names.collectives import SYNCHRONISING, Collective
 from stepscope.record import record
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I32, I64, NULL, Bools
 
 _WIDEST_SHIFT = 512
@@ -80,7 +81,7 @@ class Matched:
         """Which of them no member leaves before all have entered; a send and its receive are two such members."""
         kinds = [KINDS.index(kind) for kind in SYNCHRONISING]
         pair = len(self.lanes) == 2
-        return np.isin(self.kind, [*kinds, KINDS.index(Collective.SEND_RECV)] if pair else kinds)
+        return among(self.kind, [*kinds, KINDS.index(Collective.SEND_RECV)] if pair else kinds)
 
 
 def base_of(partials: Sequence[Partial]) -> int:
@@ -95,11 +96,11 @@ def match(partials: Sequence[Partial]) -> list[Matched]:
     for number, partial in enumerate(partials):
         table = partial.collectives
         for device in partial.lanes:
-            for group in np.unique(table.group[table.device == device]).tolist():
+            for group in distinct(table.group[table.device == device]):
                 rows = np.flatnonzero((table.device == device) & (table.group == group) & (table.step >= 0))
                 if rows.size:
                     members[table.groups[group]].append((Lane(number, device), rows))
-    return [_matched(partials, base, group, found) for group, found in _by_size(members).items()]
+    return [_matched(partials, base, group, lanes) for group, lanes in _by_size(members).items()]
 
 
 def _by_size(members: dict[Group, list[tuple[Lane, I64]]]) -> dict[Group, list[tuple[Lane, I64]]]:
@@ -108,11 +109,13 @@ def _by_size(members: dict[Group, list[tuple[Lane, I64]]]) -> dict[Group, list[t
     for group in members:
         if group.size is not None:
             sizes[replace(group, size=None)].add(group.size)
-    found: dict[Group, list[tuple[Lane, I64]]] = defaultdict(list)
+    members_of: dict[Group, list[tuple[Lane, I64]]] = defaultdict(list)
     for group, lanes in members.items():
         known = sizes.get(group, set())
-        found[replace(group, size=next(iter(known))) if len(known) == 1 else group] += lanes
-    return {group: sorted(lanes, key=lambda one: (one[0].partial, one[0].device)) for group, lanes in found.items()}
+        members_of[replace(group, size=next(iter(known))) if len(known) == 1 else group] += lanes
+    return {
+        group: sorted(lanes, key=lambda one: (one[0].partial, one[0].device)) for group, lanes in members_of.items()
+    }
 
 
 def _members(partials: Sequence[Partial], group: Group, lanes: Sequence[Lane]) -> int | None:
@@ -205,9 +208,9 @@ def _signs(members: list[tuple[Lane, I64]], tables: list[Collectives], sampled: 
     size = _joined([table.bytes[rows] for (_, rows), table in zip(members, tables, strict=True)])
     element = _joined([table.element[rows] for (_, rows), table in zip(members, tables, strict=True)])
     # What some do not record cannot tell them apart.
-    equal = np.isin(kind, EQUAL) & ~np.isin(kind, kind[size == NULL])
+    equal = among(kind, EQUAL) & ~among(kind, kind[size == NULL])
     codes = kind
-    for told in (np.where(np.isin(kind, kind[element == NULL]), 0, element), np.where(equal, size, 0)):
+    for told in (np.where(among(kind, kind[element == NULL]), 0, element), np.where(equal, size, 0)):
         values, inverse = np.unique(told, return_inverse=True)
         codes = np.unique(codes * values.size + inverse, return_inverse=True)[1]
     if sampled:

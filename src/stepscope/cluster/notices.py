@@ -22,9 +22,9 @@ def notices(facts: JobFacts) -> list[Notice]:
 
 
 def _missing(facts: JobFacts) -> list[Notice]:
-    found = []
+    notices = []
     if facts.missing:
-        found.append(
+        notices.append(
             Notice(
                 "ranks_missing",
                 f"{len(facts.missing)} of the job's {facts.world_size} ranks "
@@ -38,20 +38,22 @@ def _missing(facts: JobFacts) -> list[Notice]:
     if facts.failed:
         told = "; ".join(f"rank {one.rank}, {one.path}: {one.reason}" for one in facts.failed[:_LISTED])
         more = "; …" if len(facts.failed) > _LISTED else ""
-        found.append(Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed)))
+        notices.append(
+            Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed))
+        )
     if facts.again:
         who = f"Rank {facts.again[0]}" if len(facts.again) == 1 else f"Ranks {_listed(list(facts.again))}"
         it = "it" if len(facts.again) == 1 else "them"
         text = f"{who} had to be read again, as a worker that had {it} was lost or failed."
-        found.append(Notice("rank_read_again", text, len(facts.again)))
+        notices.append(Notice("rank_read_again", text, len(facts.again)))
     if facts.duplicates:
         ranks = [rank for rank, _ in facts.duplicates]
         others = [path for _, paths in facts.duplicates for path in paths]
         who = f"Rank {ranks[0]} has" if len(ranks) == 1 else f"Ranks {_listed(ranks)} have"
         told = ", ".join(others[:_LISTED]) + (", …" if len(others) > _LISTED else "")
         text = f"{who} more than one profile: the last by name is read, not {told}."
-        found.append(Notice("rank_duplicate", text, len(others)))
-    return found
+        notices.append(Notice("rank_duplicate", text, len(others)))
+    return notices
 
 
 def _listed(ranks: list[int]) -> str:
@@ -63,9 +65,9 @@ def _clocks(facts: JobFacts) -> list[Notice]:
     if len(facts.partials) < 2 or not any(len(group.matched.lanes) > 1 for group in facts.groups):
         return []
     lost = [rank for rank, clock in zip(facts.ranks, facts.clocks, strict=True) if clock is None]
-    found = []
+    notices = []
     if lost:
-        found.append(
+        notices.append(
             Notice(
                 "clocks_unknown",
                 f"The clock{'s' * (len(lost) > 1)} of rank{'s' * (len(lost) > 1)} {_listed(lost)} cannot be compared "
@@ -76,8 +78,8 @@ def _clocks(facts: JobFacts) -> list[Notice]:
         )
     parts = facts.mean_parts
     if parts.get(Category.COLLECTIVE, 0.0) > UNDIVIDED_SHARE * sum(parts.values()):
-        found += _untold(facts)
-    return found
+        notices += _untold(facts)
+    return notices
 
 
 def _untold(facts: JobFacts) -> list[Notice]:
@@ -86,9 +88,9 @@ def _untold(facts: JobFacts) -> list[Notice]:
     untold = [group for group in waiting if not group.told.any()]
     sampled = [g for g in untold if any(facts.partials[lane.partial].sampled for lane in g.matched.lanes)]
     unsure = [g for g in untold if not any(g is one for one in sampled) and (g.start != NULL).sum(axis=0).max() > 1]
-    found = []
+    notices = []
     if sampled:
-        found.append(
+        notices.append(
             Notice(
                 "collectives_sampled",
                 f"Who waited for whom in {_which(sampled, waiting)} collectives is not determined: their profiles were "
@@ -97,7 +99,7 @@ def _untold(facts: JobFacts) -> list[Notice]:
         )
     if unsure:
         worst = max(float(group.uncertainty_ns.max()) for group in unsure)
-        found.append(
+        notices.append(
             Notice(
                 "clocks_uncertain",
                 f"The ranks' clocks are known to ± {format_ns(round(worst))} only, too little for the length of "
@@ -105,7 +107,7 @@ def _untold(facts: JobFacts) -> list[Notice]:
                 "each profile would bound the clocks better.",
             )
         )
-    return found
+    return notices
 
 
 def _which(some: list[Arrivals], of: list[Arrivals]) -> str:
@@ -122,10 +124,10 @@ def _collectives(facts: JobFacts) -> list[Notice]:
                 "other cannot be told.",
             )
         ]
-    found = []
+    notices = []
     left_out = sum(partial.collectives.left_out for partial in facts.partials)
     if left_out:
-        found.append(
+        notices.append(
             Notice(
                 "collectives_left_out",
                 "Of ranks with very many collectives those of the first steps alone are matched; later ones stay "
@@ -136,7 +138,7 @@ def _collectives(facts: JobFacts) -> list[Notice]:
     total = sum(int((partial.collectives.step >= 0).sum()) for partial in facts.partials)
     unmatched = total - sum(_shared(group.matched.present) for group in facts.groups)
     if len(facts.partials) > 1 and unmatched > total // 20:
-        found.append(
+        notices.append(
             Notice(
                 "collectives_unmatched",
                 f"{unmatched} of {total} collectives have no counterpart on another rank that was read (their groups' "
@@ -146,7 +148,7 @@ def _collectives(facts: JobFacts) -> list[Notice]:
                 says_count=True,
             )
         )
-    return found
+    return notices
 
 
 def _shared(present: Bools) -> int:

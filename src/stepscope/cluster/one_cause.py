@@ -14,9 +14,9 @@ from stepscope.diagnosis.finding import Finding
 
 def folded(facts: JobFacts, of_job: Sequence[Finding], of_ranks: Sequence[Finding]) -> list[Finding]:
     """All findings; one that a late rank alone has, and that explains why it is late, becomes part of the straggler."""
-    found, left = list(of_job), list(of_ranks)
+    findings, left = list(of_job), list(of_ranks)
     if facts.blame is None:
-        return [*found, *left]
+        return [*findings, *left]
     for straggler in facts.blame.stragglers:
         lane = facts.blame.lanes[straggler.lane]
         cause = facts.cause_of(lane, straggler.waited_ns).cause
@@ -28,12 +28,12 @@ def folded(facts: JobFacts, of_job: Sequence[Finding], of_ranks: Sequence[Findin
             and DECLARED[one.rule].makes_late == cause
             and (one.cost_ns_per_step or 0) >= CAUSE_SHARE * straggler.waited_ns
         ]
-        for at, late in enumerate(found):
+        for at, late in enumerate(findings):
             if own and (late.rule, late.rank, late.device) == (STRAGGLER.id, rank, device):
                 dearest = max(own, key=lambda one: one.cost_ns_per_step or 0)
-                found[at] = _with(late, dearest)
+                findings[at] = _with(late, dearest)
                 left.remove(dearest)
-    return [*found, *left]
+    return [*findings, *left]
 
 
 def _with(late: Finding, own: Finding) -> Finding:

@@ -22,6 +22,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.outline import AccountingRows, Basis, Steps, rows_of, steps_of
 from stepscope.analysis.workload import Workload
 from stepscope.cluster.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
+from stepscope.cluster.path_kept import KeptPath, kept_path
 from stepscope.cluster.uses import RankUses, uses_of
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Diagnosis, Finding, Notice
@@ -87,6 +88,7 @@ class Partial:
     collectives: Collectives
     exposed: ExposedStretches
     kernels: tuple[Kernel, ...]
+    path_kept: KeptPath
     uses: RankUses
     findings: tuple[Finding, ...]
     minor: tuple[Finding, ...]
@@ -132,6 +134,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         collectives=_collectives(facts),
         exposed=_exposed(facts),
         kernels=_kernels(facts),
+        path_kept=kept_path(facts),
         uses=uses_of(facts),
         findings=tuple(map(_plain, diagnosis.findings)),
         minor=tuple(map(_plain, diagnosis.minor)),

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 from stepscope.cluster.job import Failed
 from stepscope.cluster.limits import POOL_BYTES
 from stepscope.cluster.partial import Partial
+from stepscope.compiled import JSON, LOOPS, PLAIN_BYTES
 from stepscope.inputs.source import Source
 from stepscope.interpreter import OWN_FOLDER, own_environment
 from stepscope.record import record
@@ -86,7 +87,8 @@ def read_all(
             yield Read(task, reduce(task.source))
         return
     idle: SimpleQueue[_Worker] = SimpleQueue()
-    made = [_Worker(entry) for _ in range(count)]
+    much = sum(task.source.size or 0 for task in tasks) > count * PLAIN_BYTES
+    made = [_Worker(entry, much) for _ in range(count)]
     for worker in made:
         idle.put(worker)
     executor = ThreadPoolExecutor(count)
@@ -117,8 +119,8 @@ def _ask(idle: SimpleQueue[_Worker], task: Task) -> Read:
 class _Worker:
     """A process that reads ranks; started when it is first asked."""
 
-    def __init__(self, entry: str) -> None:
-        self._entry = entry
+    def __init__(self, entry: str, much: bool) -> None:
+        self._entry, self._much = entry, much
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._ended = False
@@ -130,17 +132,17 @@ class _Worker:
             self._start()
         assert self._pipe is not None
         self._pipe.send(source)
-        found: Partial | Failed = self._pipe.recv()
-        return found
+        answer: Partial | Failed = self._pipe.recv()
+        return answer
 
     def _start(self) -> None:
-        code = "from stepscope.cluster.pool import serve; serve({}, {!r})"
+        code = "from stepscope.cluster.pool import serve; serve({}, {!r}, {})"
         with self._changing:
             if self._ended:
                 raise EOFError
             here, there = Pipe()
             self._process = subprocess.Popen(
-                [sys.executable, "-c", code.format(there.fileno(), self._entry)],
+                [sys.executable, "-c", code.format(there.fileno(), self._entry, self._much)],
                 pass_fds=[there.fileno()], env=one_core(), cwd=OWN_FOLDER, stdin=subprocess.DEVNULL,
                 process_group=0,  # A terminal's interrupt is this process's alone, which ends the others.
             )  # fmt: skip
@@ -166,13 +168,18 @@ class _Worker:
             self._pipe = self._process = None
 
 
-def serve(descriptor: int, entry: str) -> None:
-    """A worker's life: read what it is asked for until nobody asks."""
+def serve(descriptor: int, entry: str, much: bool = False) -> None:
+    """A worker's life: read what it is asked for until nobody asks; of ``much``, with machine code from the start."""
+    import gc
     from importlib import import_module
 
+    if much:
+        LOOPS.most = JSON.most = 0
     module, name = entry.split(":")
     reduce: Callable[[Source], Partial | Failed] = getattr(import_module(module), name)
     pipe = Connection(descriptor)
     with suppress(EOFError, OSError):
+        pipe.send(reduce(pipe.recv()))
+        gc.freeze()  # All modules are loaded now, and stay.
         while True:
             pipe.send(reduce(pipe.recv()))

@@ -58,20 +58,20 @@ def ranks_of(
     profiles. Raises UsageError where the pattern is none.
     """
     pattern = None if rank_pattern is None else _compiled(rank_pattern)
-    found, unranked = [], []
+    ranked, unranked = [], []
     for source in sources:
         head = _head(source, pattern)
         rank = _rank(source, pattern, head)
         if rank is None:
             unranked.append(source)
         else:
-            found.append(told(source, rank, head))
+            ranked.append(told(source, rank, head))
     refused = _refused(skipped, sources, pattern)
-    if len({one.rank for one in found} | {one.rank for one in refused}) < 2 and pattern is None:
-        return _hosts(sources) if not found else None
-    if not found:
+    if len({one.rank for one in ranked} | {one.rank for one in refused}) < 2 and pattern is None:
+        return _hosts(sources) if not ranked else None
+    if not ranked:
         return None
-    run, left_out = one_run(found)
+    run, left_out = one_run(ranked)
     ranks: dict[int, list[Source]] = defaultdict(list)
     for one in run:
         ranks[one.rank].append(one.source)
@@ -112,8 +112,8 @@ def _head(source: Source, pattern: re.Pattern[str] | None) -> bytes:
 def _named(path: Path, pattern: re.Pattern[str] | None) -> int | None:
     """The rank that a path names."""
     if pattern is not None:
-        found = pattern.search(str(path))
-        digits = next((group for group in found.groups() if group is not None), "") if found else ""
+        match = pattern.search(str(path))
+        digits = next((group for group in match.groups() if group is not None), "") if match else ""
         return int(digits) if digits.isdecimal() and len(digits) < 10 else None
     named = _NAMED.findall(path.name) or _NAMED.findall(path.parent.name)
     return int(named[-1]) if named else None

@@ -6,7 +6,6 @@ several runs (or several windows of one): they are told apart by when they began
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -15,13 +14,14 @@ from stepscope.formats import readers
 from stepscope.formats.find import natural
 from stepscope.inputs.source import Source
 from stepscope.record import record
+from stepscope.regex import regex
 
 HEAD_BYTES = readers.HEAD_BYTES
-_WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"world_size"\s*:\s*(\d{1,9})\b')
-_BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d{1,19})\b')
-_FIRST = re.compile(rb'"ts"\s*:\s*"?(\d{1,16})\b')
-_IN_NAME = re.compile(r"(?<!\d)(1\d{18}|1\d{15}|1\d{12})(?!\d)")
-_DIGITS = re.compile(r"\d+")
+_WORLD = regex(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"world_size"\s*:\s*(\d{1,9})\b')
+_BASE = regex(rb'"baseTimeNanoseconds"\s*:\s*(\d{1,19})\b')
+_FIRST = regex(rb'"ts"\s*:\s*"?(\d{1,16})\b')
+_IN_NAME = regex(r"(?<!\d)(1\d{18}|1\d{15}|1\d{12})(?!\d)")
+_DIGITS = regex(r"\d+")
 _NS_DIGITS = 19
 _ANY_READER = "stepscope's saved form"
 """Made of a profile of any form."""
@@ -141,10 +141,10 @@ def _apart(profiles: Sequence[Told]) -> list[list[Told]]:
             run[small] = large
             ranks[large] |= ranks[small]
     place = {start: of(at) for at, start in enumerate(starts)}
-    found: dict[int, list[Told]] = defaultdict(list)
+    runs: dict[int, list[Told]] = defaultdict(list)
     for start, one in sorted(zip(began, profiles, strict=True), key=lambda pair: pair[0]):
-        found[place[start]].append(one)
-    return list(found.values())
+        runs[place[start]].append(one)
+    return list(runs.values())
 
 
 def _without_rank(one: Told) -> str:

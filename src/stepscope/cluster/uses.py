@@ -98,21 +98,21 @@ class _Sums:
         return Uses(tuple(names), *made)
 
 
-def _dearest(found: Iterable[tuple[Name, float, float]]) -> _Sums:
+def _dearest(uses: Iterable[tuple[Name, float, float]]) -> _Sums:
     ns: dict[Name, float] = defaultdict(float)
     counts: dict[Name, float] = defaultdict(float)
-    for (name, of), value, count in found:
+    for (name, of), value, count in uses:
         key = (name[:_LONGEST], of)
         ns[key] += value
         counts[key] += count
     return _Sums(ns, counts)
 
 
-def _memory(found: Sequence[MemoryUse]) -> Uses:
+def _memory(uses: Sequence[MemoryUse]) -> Uses:
     """Of the device's allocators, and the host's, the one with the higher peak."""
     values: dict[Name, float] = {}
     for of in ("device", "host"):
-        pools = [use for use in found if use.pool.on_host == (of == "host")]
+        pools = [use for use in uses if use.pool.on_host == (of == "host")]
         if not pools:
             continue
         use = max(pools, key=lambda one: one.peak.allocated)
@@ -129,11 +129,11 @@ def _memory(found: Sequence[MemoryUse]) -> Uses:
 
 def spreads(ranks: Sequence[int], each: Sequence[Uses]) -> list[Spread]:
     """Every name over the ranks that have it, in the order in which ranks have them."""
-    found: dict[Name, list[OneUse]] = {}
+    uses_of: dict[Name, list[OneUse]] = {}
     for rank, uses in zip(ranks, each, strict=True):
         for name, value, count in zip(uses.names, uses.value.tolist(), uses.count.tolist(), strict=True):
-            found.setdefault(name, []).append(OneUse(rank, round(value), None if isnan(count) else count))
-    return [_spread(name, uses) for name, uses in found.items()]
+            uses_of.setdefault(name, []).append(OneUse(rank, round(value), None if isnan(count) else count))
+    return [_spread(name, uses) for name, uses in uses_of.items()]
 
 
 def dearest(found: Sequence[Spread]) -> list[Spread]:

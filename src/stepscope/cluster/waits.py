@@ -21,6 +21,7 @@ from stepscope.cluster.matching import Lane, Matched
 from stepscope.cluster.partial import Partial
 from stepscope.record import record
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import F64, I32, I64, NULL, Bools
 
 _COLLECTIVE, _WAIT, _TRANSFER = (
@@ -69,7 +70,7 @@ def divided(
     ``within`` is how uncertain a group's own collectives leave its members' clocks. Every row still sums to its
     duration.
     """
-    groups = tuple(_arrivals(partials, clocks, found, own) for found, own in zip(matched, within, strict=True))
+    groups = tuple(_arrivals(partials, clocks, each, own) for each, own in zip(matched, within, strict=True))
     places: dict[Lane, list[tuple[Arrivals, int]]] = defaultdict(list)
     for group in groups:
         for row, lane in enumerate(group.matched.lanes):
@@ -81,26 +82,26 @@ def divided(
 
 
 def _arrivals(
-    partials: Sequence[Partial], clocks: Sequence[Clock], found: Matched, within: dict[int, float]
+    partials: Sequence[Partial], clocks: Sequence[Clock], group: Matched, within: dict[int, float]
 ) -> Arrivals:
     """Lay a group's collectives on one clock; what is exposed of them is not known yet."""
-    start, end = aligned(found, clocks)
+    start, end = aligned(group, clocks)
     known = start != NULL
-    of_lane = [(clocks[lane.partial], within.get(lane.partial, math.inf)) for lane in found.lanes]
+    of_lane = [(clocks[lane.partial], within.get(lane.partial, math.inf)) for lane in group.lanes]
     uncertainty = np.array([min(clock.uncertainty_ns, own) for clock, own in of_lane])
-    if len({lane.partial for lane in found.lanes}) < 2:
-        uncertainty = np.zeros(len(found.lanes))  # devices of one process share a clock
+    if len({lane.partial for lane in group.lanes}) < 2:
+        uncertainty = np.zeros(len(group.lanes))  # devices of one process share a clock
     duration = np.where(known, end - start, 0)
     worst = np.where(known, uncertainty[:, None], 0).max(axis=0, initial=0)
     # What was sampled may lack the very collective that another rank's is taken for.
-    sampled = any(partials[lane.partial].sampled for lane in found.lanes)
+    sampled = any(partials[lane.partial].sampled for lane in group.lanes)
     sure = (worst <= CLOCK_SHARE * duration.max(axis=0, initial=0)) & (not sampled)
-    told = found.synchronises & (known.sum(axis=0) > 1) & sure
+    told = group.synchronises & (known.sum(axis=0) > 1) & sure
     came = np.where(known, start, np.iinfo(np.int64).min)
     last, at = came.argmax(axis=0), came.max(axis=0, initial=np.iinfo(np.int64).min)
     wait = np.where(known & told, np.clip(at - np.where(known, start, 0), 0, duration), 0)
     none, last = np.zeros_like(wait), np.where(told, last, -1).astype(np.int32)
-    return Arrivals(found, start, end, told, last, at, wait, none, none.copy(), uncertainty)
+    return Arrivals(group, start, end, told, last, at, wait, none, none.copy(), uncertainty)
 
 
 def _exposed(partial: Partial, device: int) -> iv.Intervals:
@@ -155,5 +156,5 @@ def _alone(starts: I64, ends: I64) -> I64:
 
 def _unmatched(partial: Partial, lane: Lane, matched: I64) -> tuple[I64, I64]:
     table = partial.collectives
-    mine = (table.device == lane.device) & ~np.isin(table.start, matched)
+    mine = (table.device == lane.device) & ~among(table.start, matched)
     return table.start[mine], table.end[mine]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +18,7 @@ from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.errors import UsageError
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns, format_share
 
 _TIME: Final = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
@@ -35,7 +35,7 @@ _SIZE: Final = {
 _OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-_FORM = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?)\s*(\d+(?:\.\d+)?)\s*(%|[a-zA-Zµ]+)\s*")
+_FORM = regex(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?)\s*(\d+(?:\.\d+)?)\s*(%|[a-zA-Zµ]+)\s*")
 
 _MANY = 10.0
 """A change of more times what there was is said as a time."""
@@ -72,10 +72,10 @@ class BudgetOutcome:
 
 def parse(text: str) -> Budget:
     """Read a budget. Raises UsageError where it is none."""
-    found = _FORM.fullmatch(text)
-    if not found:
+    match = _FORM.fullmatch(text)
+    if not match:
         raise UsageError(f"{text!r} is no condition; write one like 'step_time > +3%' or 'device_busy < 80%'")
-    metric, sign, op, number, unit = found[1], found[3], found[2], float(found[4]), found[5]
+    metric, sign, op, number, unit = match[1], match[3], match[2], float(match[4]), match[5]
     if metric not in METRICS:
         raise UsageError(f"{text!r}: there is no {metric}; there are {', '.join(METRICS)}")
     signed = -number if sign == "-" else number

@@ -16,6 +16,7 @@ from stepscope.comparison.limits import COMPARED_ITEM_SHARE, UNCHANGED_SHARE
 from stepscope.comparison.noise import Difference, difference
 from stepscope.comparison.scaling import Scaling, scaling
 from stepscope.comparison.side import Side
+from stepscope.comparison.stacks import Call, calls
 from stepscope.record import record
 from stepscope.units import format_count, format_ns, format_share
 
@@ -56,6 +57,8 @@ class Comparison:
     layers: tuple[ItemChange, ...]
     work: tuple[Box, ...]
     """All of both, changed or not; none of jobs."""
+    calls: tuple[Call, ...]
+    """The Python of both; none where one has none, nor of jobs."""
     findings: tuple[FindingChange, ...]
     achieved: Achieved | None
     scaling: Scaling | None
@@ -73,7 +76,7 @@ def compare(before: Side, after: Side) -> Comparison:
         step = replace(step, noise_ns=None, measured_noise_ns=None)
     unfit = unlike or _said_of(before, after, "too_few")
     least = COMPARED_ITEM_SHARE * max(step.before_ns, step.after_ns)
-    found = [] if apples_and_pears else finding_changes(before, after)
+    changes = [] if apples_and_pears else finding_changes(before, after)
     parts = [] if unlike else _parts(before, after, least)
     kernels, ops, layers = ((), (), ()) if unlike else _items(before, after, least)
     settled = step.beyond_noise or step.within(UNCHANGED_SHARE)
@@ -89,8 +92,9 @@ def compare(before: Side, after: Side) -> Comparison:
         ops=ops,
         layers=layers,
         work=boxes(before.work, after.work) if before.work and after.work and not unlike else (),
-        findings=tuple(found),
-        achieved=None if unfit else achieved(found, before, after, step),
+        calls=calls(before.stacks, after.stacks) if before.stacks and after.stacks and not unlike else (),
+        findings=tuple(changes),
+        achieved=None if unfit else achieved(changes, before, after, step),
         scaling=None if unfit else scaling(before, after, step, {part.category: part.difference for part in parts}),
         differences=tuple(_differences(before, after)),
     )
@@ -159,8 +163,8 @@ def _items(before: Side, after: Side, least: float) -> tuple[Items, Items, Items
         return (), (), ()
     works = before.work, after.work
     kernels = kernel_changes(*works) if before.basis == "device" else []
-    found = (kernels, item_changes(*works, "op"), item_changes(*works, "layer"))
-    one, two, three = (_told(changes, least) for changes in found)
+    tables = (kernels, item_changes(*works, "op"), item_changes(*works, "layer"))
+    one, two, three = (_told(changes, least) for changes in tables)
     return one, two, three
 
 

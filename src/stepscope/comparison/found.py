@@ -64,9 +64,9 @@ def finding_changes(before: Side, after: Side) -> list[FindingChange]:
     """Each finding of either run. A finding has a counterpart in what the other run's minor findings say, too."""
     gone = _matched(before.findings, (*after.findings, *after.minor))
     back = _matched(after.findings, (*before.findings, *before.minor))
-    found = [FindingChange(one, two) for one, two in gone]
-    told = {id(change.after) for change in found}
-    return [*found, *(FindingChange(two, one) for one, two in back if id(one) not in told)]
+    changes = [FindingChange(one, two) for one, two in gone]
+    told = {id(change.after) for change in changes}
+    return [*changes, *(FindingChange(two, one) for one, two in back if id(one) not in told)]
 
 
 def achieved(changes: Sequence[FindingChange], before: Side, after: Side, step: Difference) -> Achieved | None:
@@ -111,18 +111,18 @@ def _range(finding: Finding) -> int:
 def _saved(one: FindingChange, step_ns: float) -> tuple[float, float]:
     """What was promised of what became of a finding, at least and at most: of what went the part that it is of all, but
     of a loader whose batches workers make now all that was promised of those."""
-    found, after = one.before, one.after
-    assert found is not None
-    assert found.saving_ns_per_step is not None
-    saving = float(found.saving_ns_per_step)
-    if one.state == "gone" or after is None or not found.cost_ns_per_step:
-        return saving, saving + _range(found)
-    share = 1 - (after.cost_ns_per_step or 0) / found.cost_ns_per_step
-    if found.loading is None:
-        return share * saving, share * (saving + _range(found))
+    before, after = one.before, one.after
+    assert before is not None
+    assert before.saving_ns_per_step is not None
+    saving = float(before.saving_ns_per_step)
+    if one.state == "gone" or after is None or not before.cost_ns_per_step:
+        return saving, saving + _range(before)
+    share = 1 - (after.cost_ns_per_step or 0) / before.cost_ns_per_step
+    if before.loading is None:
+        return share * saving, share * (saving + _range(before))
     if after.loading is None or after.loading.workers:
-        return saving, saving + _range(found)
-    rest = min((option.predicted_step_ns for option in found.options), default=found.predicted_step_ns or 0)
+        return saving, saving + _range(before)
+    rest = min((option.predicted_step_ns for option in before.options), default=before.predicted_step_ns or 0)
     return share * (step_ns - rest), share * (step_ns - rest)
 
 
@@ -132,10 +132,10 @@ def _matched(findings: Sequence[Finding], others: Sequence[Finding]) -> list[tup
     made: dict[int, Finding] = {}
     for key in (_place, _function, _rule):
         for at, one in enumerate(findings):
-            found = next((other for other in free if at not in made and key(other) == key(one)), None)
-            if found is not None:
-                made[at] = found
-                free = [other for other in free if other is not found]
+            match = next((other for other in free if at not in made and key(other) == key(one)), None)
+            if match is not None:
+                made[at] = match
+                free = [other for other in free if other is not match]
     return [(one, made.get(at)) for at, one in enumerate(findings)]
 
 

@@ -79,9 +79,9 @@ def _renamed(gone: dict[str, list[Item]], new: dict[str, list[Item]]) -> dict[st
             if name in made:
                 continue
             free = (place for key in _keys(items, depth) for place in places.get(key, ()) if place not in made.values())
-            found = next(free, None)
-            if found is not None:
-                made[name] = found
+            other = next(free, None)
+            if other is not None:
+                made[name] = other
     return made
 
 

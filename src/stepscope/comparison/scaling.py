@@ -8,6 +8,8 @@ figures do not hold; the profile does not say which, so it is said with them.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from stepscope.analysis.categories import Category
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
@@ -45,7 +47,7 @@ class LossCause:
 class Scaling:
     """Two runs of one job on different numbers of devices, each device with the same batch."""
 
-    unit: str
+    unit: Literal["devices", "processes"]
     """``devices``, or ``processes`` where none has a device."""
     devices_before: int
     devices_after: int
@@ -68,7 +70,7 @@ class Scaling:
 def scaling(before: Side, after: Side, step: Difference, parts: dict[Category, Difference]) -> Scaling | None:
     """None unless there are more devices in the second run; without devices, more processes."""
     counts = (before.devices, after.devices)
-    unit = "processes" if counts == (None, None) else "devices"
+    unit: Literal["devices", "processes"] = "processes" if counts == (None, None) else "devices"
     one, two = (before.world_size, after.world_size) if unit == "processes" else counts
     if one is None or two is None or two <= one or not step.after_ns:
         return None

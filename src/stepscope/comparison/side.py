@@ -16,6 +16,7 @@ from stepscope.cluster.job import JobFacts
 from stepscope.comparison.apart import usual
 from stepscope.comparison.limits import COMPARED_STEPS
 from stepscope.comparison.noise import Runs
+from stepscope.comparison.stacks import Stacks, stacks
 from stepscope.comparison.work import StepWork, step_work
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.errors import UsageError
@@ -74,6 +75,8 @@ class Side:
     """What a step takes when nobody records, as a share of a recorded one; None where that is not known."""
     work: StepWork | None
     """What its steps are made of; None of a job, whose ranks are compared one by one for that."""
+    stacks: Stacks
+    """The Python in its steps; none of a job."""
 
     @property
     def knows(self) -> bool:
@@ -93,7 +96,7 @@ def of_profile(facts: Facts, diagnosis: Diagnosis) -> Side:
     left = [facts.used[at] for at in np.flatnonzero(~kept).tolist()]
     usual_steps = replace(facts, used=tuple(step for step in facts.used if step not in left))
     step_ns = facts.step_ns[list(usual_steps.used)]
-    apart = sorted((*left, *(found.step for found in facts.slow)))
+    apart = sorted((*left, *(slow.step for slow in facts.slow)))
     used = sum(activity.device not in facts.unused for activity in facts.activities)
     return Side(
         step_ns=step_ns,
@@ -126,6 +129,7 @@ def of_profile(facts: Facts, diagnosis: Diagnosis) -> Side:
         damaged=None if facts.trace.completeness.complete else "is damaged: what could be read of it is compared",
         unrecorded_share=_unrecorded_share(facts),
         work=step_work(usual_steps),
+        stacks=stacks(usual_steps),
     )
 
 
@@ -179,6 +183,7 @@ def of_job(facts: JobFacts, diagnosis: Diagnosis) -> Side:
         damaged=_damage(facts),
         unrecorded_share=None if facts.unrecorded_share == 1 else facts.unrecorded_share,
         work=None,
+        stacks={},
     )
 
 

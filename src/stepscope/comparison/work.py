@@ -13,7 +13,6 @@ from stepscope.record import record
 from stepscope.trace.tables import I32, I64, Rows
 
 Label = Literal["name", "op", "dims", "layer"]
-LABELS: tuple[Label, ...] = ("name", "op", "dims", "layer")
 
 
 @record
@@ -78,8 +77,7 @@ def step_work(facts: Facts) -> StepWork:
 def _device_rows(facts: Facts, device: int) -> tuple[Rows, Rows, Rows, I64]:
     """Slice, launching call (-1), step and duration of each op in the used windows of a device."""
     activity, account = facts.devices[device]
-    rows = np.array(facts.used_rows(account), np.int64)
-    starts, ends = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+    starts, ends = facts.used_windows(account)
     chosen = np.flatnonzero(within((starts, ends), activity.start))
     step = np.searchsorted(starts, activity.start[chosen], "right") - 1
     duration = (activity.end - activity.start)[chosen]

@@ -14,6 +14,7 @@ from stepscope.analysis.silent import busy_thread
 from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.record import record
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import without_dispatch_of
@@ -47,7 +48,7 @@ def waited_for(
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    counted = np.isin(pieces.category, [cause.code for cause in _CAUSES]) & np.isin(row, facts.used_rows(account))
+    counted = among(pieces.category, [cause.code for cause in _CAUSES]) & among(row, facts.used_rows(account))
     op_of = (gaps.op if ending else gaps.cause_op)[pieces.gap]
     counted &= chosen[op_of]
     start, end = pieces.start[counted], pieces.end[counted]
@@ -64,7 +65,7 @@ def waiting_for_launches(facts: Facts, account: Account, pieces: Pieces) -> tupl
     assert account.idle is not None
     gaps = account.idle.gaps
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
+    chosen = (pieces.category == Category.LAUNCH.code) & among(row, facts.used_rows(account))
     start, end, gap = pieces.start[chosen], pieces.end[chosen], pieces.gap[chosen]
     return start, end, busy_thread(facts.host, gaps.thread[gap], start, end), gap
 
@@ -74,11 +75,11 @@ def prologue_time(facts: Facts, account: Account) -> dict[int, iv.Intervals]:
     where that is too little to tell."""
     assert account.idle is not None
     start, end, track, _ = waiting_for_launches(facts, account, account.idle.causes)
-    found, spans = facts.prologues, {}
-    for thread in np.unique(found.track).tolist():
+    prologues, spans = facts.prologues, {}
+    for thread in distinct(prologues.track):
         idle = iv.subtract((start[track == thread], end[track == thread]), not_dispatching(facts))
-        mine = found.track == thread
-        spans[thread] = iv.intersect(idle, (found.start[mine], found.end[mine]))
+        mine = prologues.track == thread
+        spans[thread] = iv.intersect(idle, (prologues.start[mine], prologues.end[mine]))
     return spans if sum(map(iv.measure, spans.values())) >= LAUNCH_SHARE * facts.used_ns else {}
 
 
@@ -90,7 +91,7 @@ def dispatching(facts: Facts, start: I64, end: I64) -> I64:
 def not_dispatching(facts: Facts) -> iv.Intervals:
     """When threads that launch ran ops that compute on the host, or functions that launch nothing."""
     parts = facts.host_op_time, facts.silent_time
-    return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return iv.joined(parts)
 
 
 def launched_at(facts: Facts, activity: DeviceActivity, ops: I32, weight: I64) -> tuple[Place, ...]:

@@ -42,10 +42,10 @@ def drift(before: Sequence[int], after: Sequence[int], step_ns: float, chance: f
     """
     if not before or not after:
         return None
-    found = Drift(int(statistics.median(before)), int(statistics.median(after)))
-    if abs(found.ns) < STEP_DRIFT_SHARE * step_ns:
+    change = Drift(int(statistics.median(before)), int(statistics.median(after)))
+    if abs(change.ns) < STEP_DRIFT_SHARE * step_ns:
         return None
-    return found if _chance(before, after) <= chance else None
+    return change if _chance(before, after) <= chance else None
 
 
 def _chance(before: Sequence[int], after: Sequence[int]) -> float:
@@ -106,17 +106,17 @@ class RunCourse:
         if not period.block_ns:
             return None
         before = [ns for each in self._baseline for ns in each.block_ns]
-        found = drift(before, period.block_ns, statistics.median(before or [0]), STEP_DRIFT_CHANCE)
-        if found is None:
+        moved = drift(before, period.block_ns, statistics.median(before or [0]), STEP_DRIFT_CHANCE)
+        if moved is None:
             self._suspect = None
             if len(self._baseline) < STEP_DRIFT_PERIODS:
                 self._baseline.append(period)
             return None
-        if self._suspect is None or self._suspect[1].ns * found.ns < 0:
-            self._suspect = period, found
+        if self._suspect is None or self._suspect[1].ns * moved.ns < 0:
+            self._suspect = period, moved
             return None
         first_step = self._suspect[0].first_step
-        change = DriftChange(None, found, first_step, self._causes(first_step, found.ns))
+        change = DriftChange(None, moved, first_step, self._causes(first_step, moved.ns))
         self._baseline, self._suspect = [period], None
         self._early, self._late = [], deque(maxlen=STEP_DRIFT_WINDOWS)
         return change
@@ -132,9 +132,9 @@ class RunCourse:
         step_ns = statistics.median(each.step_ns for each in self._early)
         names = sorted({name for each in (*self._early, *self._late) for name in each.parts} - {PROFILER})
         changes = [
-            DriftChange(name, found, self._late[0].first_step, {})
+            DriftChange(name, change, self._late[0].first_step, {})
             for name in names
-            if (found := drift(_of(self._early, name), _of(self._late, name), step_ns, CATEGORY_DRIFT_CHANCE))
+            if (change := drift(_of(self._early, name), _of(self._late, name), step_ns, CATEGORY_DRIFT_CHANCE))
         ]
         if changes:
             self._early, self._late = list(self._late), deque(maxlen=STEP_DRIFT_WINDOWS)

@@ -20,7 +20,7 @@ from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.ranking import Scale, bounded, least_told, merged, ranked
 from stepscope.diagnosis.rules import DECLARED, RULES
 from stepscope.diagnosis.starved import as_starved
-from stepscope.diagnosis.unrecorded import places_unrecorded, unrecorded
+from stepscope.diagnosis.unrecorded import best_unrecorded, places_unrecorded, unrecorded
 from stepscope.diagnosis.untold import untold
 from stepscope.diagnosis.verdict import verdict
 from stepscope.trace.shared import shared
@@ -41,16 +41,16 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     """Apply every rule; ``manifest`` is what ``stepscope run`` says of how the profile came about."""
     replayed = predictor(facts)
     rules = () if facts.device_lost or facts.is_capture else RULES
-    found = merged(
+    findings = merged(
         (finding for rule in rules for finding in rule.find(facts) if finding.device not in facts.unused),
         DECLARED,
         lambda finding: (finding.cost_ns_per_step or 0,),
         lambda group, worst: _over_devices(facts, group, worst, simulated=isinstance(replayed, Predictor)),
     )
     recorded = replayed.recording if isinstance(replayed, Predictor) else overhead(facts, None)
-    found = [_qualified(facts, _predicted(facts, replayed, recorded, finding)) for finding in found]
+    findings = [_qualified(facts, _predicted(facts, replayed, recorded, finding)) for finding in findings]
     scale = Scale(DECLARED, facts.median_step_ns, replayed, takes_little(facts), facts.trace.info.framework)
-    worth, minor, plan = ranked(found, scale)
+    worth, minor, plan = ranked(findings, scale)
     sentence, bottleneck = verdict(facts)
     told = list(notices(facts))
     if manifest is not None:
@@ -74,6 +74,7 @@ def _predicted(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
         )
         saving = replayed.saving_ns(finding.change)
         finding = together(replace(finding, saving_ns_per_step=saving, prediction_basis="replay", fix_set=parts))
+        finding = best_unrecorded(facts, recorded, finding)
     elif recorded is not None:
         finding = unrecorded(facts, recorded, finding)
     finding = bounded(finding, told_step_ns(facts))

@@ -15,6 +15,7 @@ from stepscope.analysis.where import Where
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.finding import Evidence
 from stepscope.diagnosis.remedies import NAMED_RANGES, PYTHON_ADVICE, remedy
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
 from stepscope.units import format_ns, format_share
@@ -25,8 +26,15 @@ SHOWN = 5
 
 def booked(facts: Facts, account: Account, *causes: Category) -> int:
     """Time the account books to some causes, as a mean per used step in ns."""
-    rows = facts.used_rows(account)
-    return facts.per_step(sum(int(account.parts[rows, cause.code].sum()) for cause in causes))
+    parts = _parts(account, facts)
+    return facts.per_step(sum(parts[cause.code] for cause in causes))
+
+
+@shared
+def _parts(account: Account, facts: Facts) -> list[int]:
+    """What an account books to each cause in the used steps: every rule asks."""
+    parts: list[int] = account.parts[facts.used_rows(account)].sum(0).tolist()
+    return parts
 
 
 def of_what(facts: Facts) -> str:

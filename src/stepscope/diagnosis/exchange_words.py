@@ -10,6 +10,7 @@ from stepscope.analysis.exchange.groups import size_of
 from stepscope.analysis.exchange.links import bus_factor, larger_buffer, link_of
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import NULL, Bools
 from stepscope.units import format_bytes, format_rate, format_share
 
@@ -36,8 +37,8 @@ def chosen_of(facts: Facts, device: int, exchanges: tuple[Exchange, ...]) -> Boo
     out."""
     table = facts.collectives
     kinds = [KINDS.index(kind) for one in exchanges for kind in KINDS_OF[one]]
-    chosen: Bools = np.isin(table.kind, kinds) & (table.device == device) & np.isin(table.step, list(facts.used))
-    return chosen & (not table.left_out)
+    chosen: Bools = among(table.kind, kinds) & (table.device == device) & among(table.step, facts.used)
+    return chosen & np.bool_(not table.left_out)
 
 
 def sent(facts: Facts, device: int, exchanges: tuple[Exchange, ...], total_ns: int) -> Sent:
@@ -67,7 +68,7 @@ def _bytes(facts: Facts, table: Collectives, chosen: Bools) -> str:
 
 
 def _members(facts: Facts, table: Collectives, chosen: Bools) -> str:
-    groups = [table.groups[number] for number in np.unique(table.group[chosen]).tolist()]
+    groups = [table.groups[number] for number in distinct(table.group[chosen])]
     sizes = {size for group in groups if (size := size_of(group, facts.trace.info.world_size)) is not None}
     described = {str(one.get("pg_name")): str(one.get("pg_desc") or "") for one in facts.trace.info.process_groups}
     names = [described.get(group.name) for group in groups]

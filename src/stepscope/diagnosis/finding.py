@@ -115,6 +115,8 @@ class Finding:
     """What of ``why`` stands before and behind what holds of one rank's profile alone, if anything does: read together,
     the ranks tell what that leaves open."""
     id: str = ""
+    untried: bool = False
+    """Whether the rule's cures that can be tried are for other causes than this one's."""
     provable: bool = False
     """Whether ``stepscope try`` can put a cure of it into the job and measure what it saves."""
     rank: int | None = None

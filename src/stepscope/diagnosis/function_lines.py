@@ -7,7 +7,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.where import Frame, Where, parse_frame
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import innermost_at, is_outermost, outermost
 from stepscope.trace.tables import I32, Bools, Kind
 
@@ -34,10 +34,10 @@ def _lines_of_calls(facts: Facts, calls: I32) -> tuple[Place, ...]:
     points = (start[:, None] + length[:, None] * at).astype(np.int64).ravel()
     inside = innermost_at(facts.trace.slices, np.repeat(facts.trace.slices.track[longest], _POINTS), points)
     scale = float(dur.sum()) / max(float(length.sum()), 1.0)
-    found = find_places(facts.locator, inside, np.repeat(length * scale / _POINTS, _POINTS), at=points)
+    places = find_places(facts.locator, inside, np.repeat(length * scale / _POINTS, _POINTS), at=points)
     return tuple(
         Place(Where(p.file, p.line, p.function, defined=p.defined), place.name, place.ns, place.share)
-        for place in found
+        for place in places
         for p in (place.where,)
         if p.file is not None
     )
@@ -64,6 +64,6 @@ def calls_of(facts: Facts, within: Bools, function: Frame) -> I32:
         for code in used_codes(slices.name[is_frame], len(strings)).tolist()
         if function in (parse_frame(strings[code]), facts.locator.frame(strings[code]))
     ]
-    mine = is_frame & np.isin(slices.name, codes) & (outermost(within, slices.parent) >= 0)
+    mine = is_frame & among(slices.name, codes) & (outermost(within, slices.parent) >= 0)
     rows = np.flatnonzero(is_outermost(mine, slices.parent))
     return rows.astype(np.int32)

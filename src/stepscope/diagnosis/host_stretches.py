@@ -14,6 +14,7 @@ from stepscope.analysis.limits import BATCH_BYTES, DISPATCH_GAP_NS
 from stepscope.analysis.silent import busy_thread, helping_thread
 from stepscope.record import record
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools
 
@@ -30,10 +31,12 @@ class HostStretches:
     sends: Bools
 
 
+_NONE = HostStretches(*iv.EMPTY, np.empty(0, np.int32), np.empty(0, np.bool_), np.empty(0, np.bool_))
+
+
 def stretches_of(facts: Facts, account: Account, cause: Category) -> HostStretches:
     """What an account books to a cause in the used steps."""
-    rows = np.array(facts.used_rows(account), np.intp)
-    windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+    windows = facts.used_windows(account)
     if account.idle is None:
         start, end = host_time(facts.trace, facts.host, cause, windows)
         if cause is Category.PYTHON:  # between two ops of a host that computes there always is some
@@ -44,8 +47,11 @@ def stretches_of(facts: Facts, account: Account, cause: Category) -> HostStretch
         main, no = np.full(start.size, facts.host.main, np.int32), np.zeros(start.size, np.bool_)
         return HostStretches(start, end, main, no, no)
     pieces, gaps = account.idle.pieces, account.idle.gaps
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = (pieces.category == cause.code) & np.isin(row, rows)
+    chosen = np.flatnonzero(pieces.category == cause.code)
+    row = np.searchsorted(account.rows.bounds, pieces.start[chosen], "right") - 1
+    chosen = chosen[among(row, facts.used_rows(account))]
+    if not chosen.size:
+        return _NONE
     thread = gaps.thread[pieces.gap[chosen]]
     start, end = pieces.start[chosen], pieces.end[chosen]
     between = crosses_step(account)[pieces.gap[chosen]]
@@ -66,15 +72,15 @@ def _activities(facts: Facts) -> dict[int | None, DeviceActivity]:
     return {own.rows.device: each for each, own in facts.devices}
 
 
-def less(found: HostStretches, but: iv.Intervals, least_ns: int) -> HostStretches:
+def less(stretches: HostStretches, but: iv.Intervals, least_ns: int) -> HostStretches:
     """Without some time, and without what is shorter then."""
     if not len(but[0]):
-        return found
-    start, end = iv.subtract((found.start, found.end), but)
+        return stretches
+    start, end = iv.subtract((stretches.start, stretches.end), but)
     long = end - start >= least_ns
     start, end = start[long], end[long]
-    of = np.searchsorted(found.start, start, "right") - 1
-    return HostStretches(start, end, found.track[of], found.between[of], found.sends[of])
+    of = np.searchsorted(stretches.start, start, "right") - 1
+    return HostStretches(start, end, stretches.track[of], stretches.between[of], stretches.sends[of])
 
 
 def booked_in(facts: Facts, account: Account, cause: Category, time: iv.Intervals) -> int:

@@ -28,7 +28,7 @@ from stepscope.names.callbacks import named_callback
 from stepscope.names.hosts import Giving, gives_ops, walks_modules
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, marked, used_codes
 from stepscope.trace.forest import holding, inherit, innermost_at, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
@@ -94,33 +94,33 @@ def host_work(
     return work_in(facts, account, cause, less(stretches_of(facts, account, cause), but, least_ns))
 
 
-def work_in(facts: Facts, account: Account, cause: Category, found: HostStretches) -> HostWork | None:
+def work_in(facts: Facts, account: Account, cause: Category, stretches: HostStretches) -> HostWork | None:
     """What an account books to a cause in some stretches; None where there are none."""
-    length = found.end - found.start
+    length = stretches.end - stretches.start
     cost = facts.per_step(int(length.sum()))
     if not cost:
         return None
-    rows = np.unique(np.searchsorted(account.rows.bounds, found.start, "right") - 1)
+    rows = np.unique(np.searchsorted(account.rows.bounds, stretches.start, "right") - 1)
     device = account.rows.device
-    inside, weight, at = _sampled(facts, found)
+    inside, weight, at = _sampled(facts, stretches)
     told, giving, walking = _told(facts)
     places = find_places(facts.locator, inside, weight, at=at, own_names=True)
     return HostWork(
         cause=cause,
         device=device,
         cost_ns_per_step=cost,
-        between_ns_per_step=None if device is None else facts.per_step(int(length[found.between].sum())),
+        between_ns_per_step=None if device is None else facts.per_step(int(length[stretches.between].sum())),
         in_steps=tuple(step for row in rows.tolist() if (step := account.rows.steps[row]) is not None),
         share_there=int(length.sum()) / max(int(account.duration_ns[rows].sum()), 1),
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
         walking_share=_share(walking, inside, weight),
-        sending_share=int(length[found.sends].sum()) / int(length.sum()),
+        sending_share=int(length[stretches.sends].sum()) / int(length.sum()),
         places=tuple(place for place in places if named_callback(place.where.annotation or "") is None),
         callbacks=callbacks_in(facts.trace, facts.callbacks, inside, weight),
         ranges=ranges_of(facts, inside, weight),
         library=_library(facts, inside, weight),
-        evidence=_evidence(facts, found, device),
+        evidence=_evidence(facts, stretches, device),
     )
 
 
@@ -152,14 +152,14 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
     return text + (f" Most of it passes in `{inner.function}` ({inner.at})." if inner else "")
 
 
-def _sampled(facts: Facts, found: HostStretches) -> tuple[I32, F64, I64]:
+def _sampled(facts: Facts, stretches: HostStretches) -> tuple[I32, F64, I64]:
     """What the thread is in (-1: nothing) at points spread over the longest stretches, the ns each stands for, and
     when it is."""
-    length = found.end - found.start
+    length = stretches.end - stretches.start
     longest = np.argsort(-length, kind="stable")[:_LOOKED_AT]
     at = (np.arange(_POINTS) * 2 + 1) / (2 * _POINTS)
-    points = (found.start[longest, None] + length[longest, None] * at).astype(np.int64).ravel()
-    inside = innermost_at(facts.trace.slices, np.repeat(found.track[longest], _POINTS), points)
+    points = (stretches.start[longest, None] + length[longest, None] * at).astype(np.int64).ravel()
+    inside = innermost_at(facts.trace.slices, np.repeat(stretches.track[longest], _POINTS), points)
     return _without_markers(facts, inside), np.repeat(length[longest] / _POINTS, _POINTS), points
 
 
@@ -181,7 +181,7 @@ def _told(facts: Facts) -> tuple[Bools, Bools, Bools]:
     """Per slice, whether it says that Python ran which gives no ops; whether PyTorch's did, which does; and whether it
     is inside a walk over modules, which is of the first kind whatever it calls."""
     slices, strings = facts.trace.slices, facts.trace.strings
-    around = holding(np.isin(slices.kind, WORK), slices.parent)
+    around = holding(among(slices.kind, WORK), slices.parent)
     is_frame, is_module = slices.kind == Kind.PYTHON_FRAME, slices.kind == Kind.MODULE
     # Of C functions only PyTorch's own count; of others it counts who called them.
     says = np.full(len(strings), -1, np.int32)
@@ -214,24 +214,22 @@ def _without_markers(facts: Facts, inside: I32) -> I32:
 
 @shared
 def _is_marker(facts: Facts) -> Bools:
-    markers = np.zeros(len(facts.trace.slices) + 1, np.bool_)
-    markers[facts.host.markers] = True
-    return markers
+    return marked(facts.host.markers, len(facts.trace.slices) + 1)
 
 
-def _evidence(facts: Facts, found: HostStretches, device: int | None) -> tuple[Evidence, ...]:
+def _evidence(facts: Facts, stretches: HostStretches, device: int | None) -> tuple[Evidence, ...]:
     """The longest stretches, in order of time, each by the name of what the thread was in for half of it."""
-    length = found.end - found.start
+    length = stretches.end - stretches.start
     longest = np.sort(np.argsort(-length, kind="stable")[:SHOWN])
-    names = covering(facts, found.track[longest], found.start[longest], found.end[longest])
+    names = covering(facts, stretches.track[longest], stretches.start[longest], stretches.end[longest])
     return tuple(
         Evidence(
             facts.trace.name_of(name) if name >= 0 else "nothing recorded",
-            int(found.start[at]),
+            int(stretches.start[at]),
             int(length[at]),
-            track_name(facts.trace, int(found.track[at])) if found.track[at] >= 0 else None,
+            track_name(facts.trace, int(stretches.track[at])) if stretches.track[at] >= 0 else None,
             device,
-            int(np.searchsorted(facts.markers.start, found.start[at], "right")) - 1,
+            int(np.searchsorted(facts.markers.start, stretches.start[at], "right")) - 1,
         )
         for at, name in zip(longest.tolist(), names.tolist(), strict=True)
     )
@@ -240,14 +238,14 @@ def _evidence(facts: Facts, found: HostStretches, device: int | None) -> tuple[E
 def covering(facts: Facts, track: I32, start: I64, end: I64) -> I32:
     """The innermost slice that covers half of each stretch, as seen from its middle; -1 for none."""
     slices = facts.trace.slices
-    found = innermost_at(slices, track, (start + end) // 2)
+    innermost = innermost_at(slices, track, (start + end) // 2)
     while True:
-        ends = slices.start_ns[found] + slices.dur_ns[found]
-        covered = np.minimum(ends, end) - np.maximum(slices.start_ns[found], start)
-        small = (found >= 0) & (2 * covered < end - start)
+        ends = slices.start_ns[innermost] + slices.dur_ns[innermost]
+        covered = np.minimum(ends, end) - np.maximum(slices.start_ns[innermost], start)
+        small = (innermost >= 0) & (2 * covered < end - start)
         if not small.any():
-            return found
-        found[small] = slices.parent[found[small]]
+            return innermost
+        innermost[small] = slices.parent[innermost[small]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

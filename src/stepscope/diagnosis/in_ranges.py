@@ -10,6 +10,7 @@ from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.diagnosis.limits import WITHIN_SHARE
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.record import record
+from stepscope.trace.codes import among
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, I32, Bools, Kind
@@ -49,14 +50,14 @@ def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
 
 def _totals(name: I32, around: I32, parent: I32, at: I32, weight: F64) -> tuple[I32, F64, F64]:
     """The names of ranges with the weight of the points ``at`` which they are innermost, and of all within them."""
-    found, weights = [], []
+    names_of, weights = [], []
     while (at >= 0).any():
         at, weight = at[at >= 0], weight[at >= 0]
-        found.append(name[at])
+        names_of.append(name[at])
         weights.append(weight)
         at = around[parent[at]]  # -1 is the last, which is in none
-    names, code = np.unique(np.concatenate(found), return_inverse=True)
-    innermost = slice(0, found[0].size)
+    names, code = np.unique(np.concatenate(names_of), return_inverse=True)
+    innermost = slice(0, names_of[0].size)
     own = np.bincount(code[innermost], weights[0], names.size).astype(np.float64)
     total = np.bincount(code, np.concatenate(weights), names.size).astype(np.float64)
     return names, own, total
@@ -70,7 +71,7 @@ def _around(facts: Facts) -> tuple[I32, I32]:
     annotation = (slices.kind == Kind.ANNOTATION) & ~holding(starts, slices.parent)
     annotation[facts.host.markers] = False
     # The main thread waits for others in a range around what they launch: autograd's around the backward pass.
-    theirs = np.sort(slices.start_ns[starts & np.isin(slices.track, facts.host.turns)])
+    theirs = np.sort(slices.start_ns[starts & among(slices.track, facts.host.turns)])
     first, last = (np.searchsorted(theirs, slices.start_ns + add) for add in (0, slices.dur_ns))
     annotation &= (slices.track != facts.host.main) | (first == last)
     rows = np.arange(len(slices), dtype=np.int32)
@@ -85,9 +86,9 @@ def _starts_work(facts: Facts) -> Bools:
     """Which slices make a device compute, or do so themselves where there is none. Copies are what loading does too."""
     slices, host = facts.trace.slices, facts.host
     if not facts.activities:
-        return np.isin(slices.kind, WORK)
-    found = host.in_role(XlaRole.EXECUTE) | host.in_role(XlaRole.DISPATCH)
+        return among(slices.kind, WORK)
+    starts = host.in_role(XlaRole.EXECUTE) | host.in_role(XlaRole.DISPATCH)
     for activity in facts.activities:
-        computes = np.isin(activity.category, (Category.COMPUTE.code, Category.COLLECTIVE.code))
-        found[activity.call[activity.launched & computes]] = True
-    return found
+        computes = among(activity.category, (Category.COMPUTE.code, Category.COLLECTIVE.code))
+        starts[activity.call[activity.launched & computes]] = True
+    return starts

@@ -10,6 +10,7 @@ from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.where import Frame, Where
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.function_lines import lines_of
+from stepscope.trace.codes import marked
 
 
 def input_places(facts: Facts, ranges: InputRanges) -> tuple[Where, ...]:
@@ -25,6 +26,4 @@ def input_places(facts: Facts, ranges: InputRanges) -> tuple[Where, ...]:
 
 def loader_lines(facts: Facts, ranges: InputRanges, function: Frame) -> tuple[Place, ...]:
     """The lines of a function in which the time of its calls inside the input ranges passes, longest first."""
-    within = np.zeros(len(facts.trace.slices), np.bool_)
-    within[list(ranges.slices)] = True
-    return lines_of(facts, within, function)
+    return lines_of(facts, marked(list(ranges.slices), len(facts.trace.slices)), function)

@@ -1,4 +1,5 @@
-"""What is left of a host's step once most of it is gone: at most what it took between, at best half of that."""
+"""What is left of a host's step once most of it is gone: at most what it took between, at best half of that and less
+what its cause may have taken besides."""
 
 from __future__ import annotations
 
@@ -6,16 +7,23 @@ from dataclasses import replace
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.limits import HOST_LEFT_FASTER
+from stepscope.diagnosis.limits import HOST_GONE_ERROR, HOST_LEFT_FASTER
 from stepscope.whatif.recording import told_step_ns
 
 
 def as_range(facts: Facts, finding: Finding) -> Finding:
     """A finding that promises to take away most of a step without a device, with what that leaves at best."""
     step, left = told_step_ns(facts), finding.predicted_step_ns
-    if facts.activities or finding.best_step_ns is not None or not _most_goes(left, step):
+    if facts.activities or finding.best_step_ns is not None or step is None or left is None:
         return finding
-    return replace(finding, best_step_ns=round((left or 0) * (1 - HOST_LEFT_FASTER)))
+    return replace(finding, best_step_ns=at_best(left, step)) if _most_goes(left, step) else finding
+
+
+def at_best(left: int, step: int) -> int:
+    """What is left at best of a host's step of which no more than ``left`` is."""
+    if not _most_goes(left, step):
+        return left
+    return max(round((1 - HOST_LEFT_FASTER) * left - HOST_GONE_ERROR * (step - left)), 0)
 
 
 def left_by_job(finding: Finding, step_ns: int, share: float, *, on_host: bool) -> Finding:
@@ -31,7 +39,7 @@ def left_by_job(finding: Finding, step_ns: int, share: float, *, on_host: bool) 
     best = round(share * left)
     if finding.best_step_ns is not None or not _most_goes(left, step_ns):
         return replace(finding, saving_ns_per_step=round(share * saving), predicted_step_ns=best)
-    best = min(best, round((1 - HOST_LEFT_FASTER) * left)) if on_host else best
+    best = min(best, at_best(left, step_ns)) if on_host else best
     return replace(
         finding,
         saving_ns_per_step=step_ns - left,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE, TOLD_SHARE
+from stepscope.analysis.learning import ops_share
+from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.analysis.loading import LoaderFunction, Loading
 from stepscope.diagnosis.finding import Finding, Option
 from stepscope.diagnosis.input_places import loader_lines
-from stepscope.diagnosis.limits import HIDDEN_SHARE
+from stepscope.diagnosis.left_on_host import at_best
+from stepscope.diagnosis.limits import HIDDEN_SHARE, OWN_CODE_OPS_SHARE
+from stepscope.diagnosis.ranking import least_told
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_mean, format_ns, format_share
 from stepscope.whatif.loader import Batches, WithWorkers
 from stepscope.whatif.predictor import Predictor
 from stepscope.whatif.recording import Overhead, told_step_ns
 
-_NUMBER = re.compile(r"(num_workers=)[1-9]\d*")
+_NUMBER = regex(r"(num_workers=)[1-9]\d*")
 _MOST = 0.8
 """Workers are the first cure where they save this share of what a loader that takes no time would."""
 
@@ -31,30 +34,59 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     rest = max(step - finding.saving_ns_per_step, 0)
     making = _making_ns(facts, known, recorded, step)
     batches = Batches(making, min(known.waiting_ns, making), rest, facts.run.cores_of_rank, known.workers > 0)
-    found = batches.best()
-    title = f"{_workers(found.workers)} make the batches"
-    options = {"workers": Option(title, found.step_ns, found.best_ns, found.workers)}
+    best = batches.best()
+    if known.by_loop:
+        return _made_in_loop(facts, finding, known, step, batches)
+    title = f"{_workers(best.workers)} make the batches"
+    options = {"workers": Option(title, best.step_ns, best.best_ns, best.workers)}
     if known.function is not None:
         name = known.function.frame.function
         options = {"make": Option(f"make `{name}` cheaper: all of it", rest)} | options
-    least = max(FINDING_SHARE * step, FINDING_NS)
-    if step - found.step_ns < least or found.workers <= known.workers:
+    if step - best.step_ns < least_told(step) or best.workers <= known.workers:
         return _without_workers(finding, options.get("make"), step, _cheaper(facts, known, recorded, step))
-    mostly = step - found.step_ns >= _MOST * (step - rest)
-    fix = _NUMBER.sub(rf"\g<1>{found.workers}", finding.fix)
-    cheaper, by = _cheaper(facts, known, recorded, step), _said(facts, found, batches)
+    mostly = step - best.step_ns >= _MOST * (step - rest)
+    fix = _with_number(finding.fix, best)
+    cheaper, by = _cheaper(facts, known, recorded, step), _said(facts, best, batches)
     parts = [fix, by, f"Or m{cheaper[1:]}" if cheaper else ""] if mostly or not cheaper else [cheaper, by, fix]
     ordered = [options[key] for key in ("workers", "make") if key in options]
-    floor = None if finding.change is None else replace(finding.change, floor_ns=found.step_ns)
+    floor = None if finding.change is None else replace(finding.change, floor_ns=best.step_ns)
     return replace(
         finding,
         fix="\n".join(filter(None, parts)),
-        saving_ns_per_step=step - found.step_ns,
-        predicted_step_ns=found.step_ns,
-        best_step_ns=found.best_ns if found.best_ns < found.step_ns else None,
+        saving_ns_per_step=step - best.step_ns,
+        predicted_step_ns=best.step_ns,
+        best_step_ns=best.best_ns if best.best_ns < best.step_ns else None,
         options=tuple(ordered),
         change=floor,
     )
+
+
+def _made_in_loop(facts: Facts, finding: Finding, known: Loading, step: int, batches: Batches) -> Finding:
+    """What workers save, and cheaper code: of Python all of it may go. Of what ops compute nobody knows how much does
+    before it is written: that saves at least what workers do."""
+    best, rest = batches.best(), round(batches.rest_ns)
+    cheaper = Option("make it cheaper: all of it", rest)
+    options: tuple[Option, ...] = (cheaper,)
+    fix, left = finding.fix, step
+    if step - best.step_ns >= least_told(step) and best.step_ns > rest:
+        workers = Option(f"{_workers(best.workers)} make the batches", best.step_ns, best.best_ns, best.workers)
+        options, left = (cheaper, workers), best.step_ns
+        fix = f"{_said(facts, best, batches)} Cheaper code saves all of it at most.\n{_with_number(fix, best)}"
+    finding = replace(finding, fix=fix, options=options)
+    if ops_share(facts.trace, known.time) < OWN_CODE_OPS_SHARE or best.step_ns <= rest:
+        return finding
+    return replace(
+        finding,
+        saving_ns_per_step=step - left,
+        predicted_step_ns=left,
+        best_step_ns=rest if facts.activities else at_best(rest, step),
+        options=options[::-1],
+        change=None if finding.change is None else replace(finding.change, floor_ns=left),
+    )
+
+
+def _with_number(fix: str, best: WithWorkers) -> str:
+    return _NUMBER.sub(rf"\g<1>{best.workers}", fix)
 
 
 def _without_workers(finding: Finding, make: Option | None, step: int, cheaper: str) -> Finding:
@@ -97,8 +129,8 @@ def _cheaper(facts: Facts, known: Loading, recorded: Overhead | None, step: int)
 
 def _line(facts: Facts, function: LoaderFunction) -> str:
     """The line of it in which most of its time passes, where that is known."""
-    found = loader_lines(facts, facts.inputs, function.frame) if facts.inputs else ()
-    longest = found[0] if found else None
+    lines = loader_lines(facts, facts.inputs, function.frame) if facts.inputs else ()
+    longest = lines[0] if lines else None
     if longest is None or longest.where.line is None or longest.where.defined or longest.share < TOLD_SHARE:
         return ""
     if longest.where.function != function.frame.function:
@@ -111,16 +143,16 @@ def _place(function: LoaderFunction) -> str:
     return name if line is None else f"{name}:{line}"
 
 
-def _said(facts: Facts, found: WithWorkers, batches: Batches) -> str:
+def _said(facts: Facts, best: WithWorkers, batches: Batches) -> str:
     cores = facts.run.cores_of_rank
     of = (
         f"on the {format_count(cores)} {'core' if cores == 1 else 'cores'} that this process may use"
         if cores is not None
         else "where there are as many cores for them (how many there are was not recorded)"
     )
-    least, most = format_ns(found.best_ns), format_ns(found.step_ns)
+    least, most = format_ns(best.best_ns), format_ns(best.step_ns)
     leave = most if least == most else f"{least} to {most}"
-    making, who = format_ns(round(batches.making_ns)), _workers(found.workers)
+    making, who = format_ns(round(batches.making_ns)), _workers(best.workers)
     return f"A batch takes {making} to make: {who} {of} leave {leave} per step."
 
 

@@ -14,6 +14,7 @@ from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.diagnosis.limits import REPEATED_COPIES
 from stepscope.diagnosis.remedies import PYTORCH, Remedies
 from stepscope.names.scopes import is_tensorflow_op
+from stepscope.trace.codes import among
 
 WITHIN_DEVICE: Remedies = {
     PYTORCH: """\
@@ -39,7 +40,7 @@ def size_of_many(facts: Facts, copies: Copies) -> int | None:
     if copies.count < REPEATED_COPIES * len(facts.used) or len(copies.steps) < RECURS_SHARE * len(facts.used):
         return None
     ops = facts.trace.device_ops
-    sizes = np.unique(ops.bytes[np.isin(ops.slice, copies.slices)])
+    sizes = np.unique(ops.bytes[among(ops.slice, copies.slices)])
     return int(sizes[0]) if sizes.size == 1 and sizes[0] > 0 else None
 
 
@@ -53,11 +54,11 @@ class Many(NamedTuple):
     size: int
 
 
-def many_of_one_size(facts: Facts, found: Iterable[Copies]) -> list[Many]:
+def many_of_one_size(facts: Facts, of_step: Iterable[Copies]) -> list[Many]:
     """The copies of which there are many, by place; those that ops of a graph make one by one together."""
     alone: list[Many] = []
     of_graph: dict[int, list[int]] = {}
-    for copies in found:
+    for copies in of_step:
         size = size_of_many(facts, copies)
         if size is not None:
             alone.append(Many(f"`{copies.op}`" if copies.op else "one place", copies.count, size))

@@ -12,7 +12,7 @@ from stepscope.analysis.floors import Faster, faster, reached_ns
 from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
 from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
 from stepscope.analysis.peaks import device_peaks, takes
-from stepscope.analysis.phases import Phase, device_phases, phase_code, said_of_slices
+from stepscope.analysis.phases import Phase, device_phases, phase_code
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.roofline import Work
 from stepscope.diagnosis.evidence import placed
@@ -23,6 +23,7 @@ from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remed
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.names.kernels import Tri
 from stepscope.record import record
+from stepscope.trace.codes import among
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, Bools
 from stepscope.whatif.changes import faster_kernels
@@ -151,8 +152,8 @@ def matrix_finding(
             halved = halved_by_autocast(work.work, work.peaks, _in_optimizer(work))
             why += HALVED if (halved & work.work.used).any() else ""
             shares = np.where(halved, 0.5, shares)
-        found = _in_format(work.work, shares, target)
-        change, saving = faster_kernels(facts, found), facts.per_step(found.gained_ns)
+        slower = _in_format(work.work, shares, target)
+        change, saving = faster_kernels(facts, slower), facts.per_step(slower.gained_ns)
     return Finding(
         rule=rule,
         device=work.work.activity.device,
@@ -178,7 +179,7 @@ def _in_format(work: Work, shares: F64, target: str) -> Faster:
 
 
 def _in_optimizer(work: MatrixWork) -> Bools:
-    phases = device_phases(work.facts.trace, work.work.activity, said_of_slices(work.facts))[work.work.rows]
+    phases = device_phases(work.facts.trace, work.work.activity)[work.work.rows]
     return np.asarray(phases == phase_code(Phase.OPTIMIZER))
 
 
@@ -209,8 +210,8 @@ def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Place, ...]:
     step = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
     slices, names = facts.trace.slices, {use.name for use in uses}
     codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
-    compiled = np.isin(activity.slice, facts.trace.xla_ops.slice)
-    mine = np.isin(slices.name[activity.slice], codes) & np.isin(step, facts.used_rows(account))
+    compiled = among(activity.slice, facts.trace.xla_ops.slice)
+    mine = among(slices.name[activity.slice], codes) & among(step, facts.used_rows(account))
     rows = np.flatnonzero((activity.launched | compiled) & mine)
     told_by = np.where(compiled, activity.slice, activity.call)[rows].astype(np.int32)
     return find_places(facts.locator, told_by, (activity.end - activity.start)[rows])

@@ -14,7 +14,7 @@ from stepscope.analysis.where import Where
 from stepscope.names.producing import reads_numbers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, Bools
 from stepscope.units import format_mean, format_ns
@@ -61,7 +61,7 @@ def most_reads(facts: Facts, but: Bools) -> Reads | None:
     slices told elsewhere, with what is inside them."""
     slices, rows = facts.trace.slices, outer_reads(facts)
     step = np.searchsorted(facts.markers.start, slices.start_ns[rows], "right") - 1
-    mine = np.isin(step, facts.used) & (slices.track[rows] == facts.host.main)
+    mine = among(step, facts.used) & (slices.track[rows] == facts.host.main)
     rows = rows[mine & (outermost(but, slices.parent)[rows] < 0) & by_program(facts, rows)]
     if rows.size < MANY * max(len(facts.used), 1):
         return None
@@ -72,5 +72,7 @@ def most_reads(facts: Facts, but: Bools) -> Reads | None:
     where, ns = facts.locator.where(int(most[0])), int(slices.dur_ns[most].sum())
     if where.file is None:
         return None
-    spans = iv.union(slices.start_ns[most], slices.start_ns[most] + slices.dur_ns[most])
+    if where.defined:  # Where the function begins is no line of a read.
+        where = replace(where, line=None, defined=False)
+    spans = iv.of(slices, most)
     return Reads(replace(where, ns_per_step=facts.per_step(ns)), most.size / len(facts.used), ns, spans)

@@ -18,7 +18,7 @@ from stepscope.diagnosis.numbers_read import by_program
 from stepscope.names.producing import reads_numbers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.units import format_mean, format_ns
@@ -76,15 +76,17 @@ def longest_loop(facts: Facts, but: Bools) -> OpLoop | None:
     places, which = np.unique(facts.locator.group(rows), return_inverse=True)
     longest = np.bincount(which, slices.dur_ns[rows]).argmax() if places.size else 0
     backward = _backward(facts, rows)
-    ops = _spans(facts, np.concatenate((rows, backward)))
-    inside = np.flatnonzero(own_ops(trace) & (outermost(_chosen(facts, call), slices.parent) >= 0)).astype(np.int32)
+    ops = iv.of(facts.trace.slices, np.concatenate((rows, backward)))
+    inside = np.flatnonzero(own_ops(trace) & (outermost(marked(call, len(slices)), slices.parent) >= 0)).astype(
+        np.int32
+    )
     return OpLoop(
         where=replace(facts.locator.where(int(rows[which == longest][0])), op=None),
         function=frame.function,
         per_step=rows.size / len(facts.used),
         ops_ns=iv.measure(ops),
         is_differentiated=backward.size > 0,
-        between=(between := iv.subtract(_spans(facts, call), _spans(facts, inside))),
+        between=(between := iv.subtract(iv.of(facts.trace.slices, call), iv.of(facts.trace.slices, inside))),
         ns=iv.measure(iv.joined([_bridged(ops), between])),
     )
 
@@ -112,26 +114,15 @@ def _looped(facts: Facts, rows: I32, call: I32) -> tuple[I32, I32]:
 def _backward(facts: Facts, rows: I32) -> I32:
     """What differentiates some ops, in the used steps."""
     slices, forward = facts.trace.slices, forward_of(facts.trace)
-    asked = outermost(_chosen(facts, rows), slices.parent)
-    found = np.flatnonzero(is_outermost((forward >= 0) & (asked[forward] >= 0), slices.parent)).astype(np.int32)
-    mine: I32 = found[_within(facts, found) & (slices.track[found] == facts.host.main)]
+    asked = outermost(marked(rows, len(slices)), slices.parent)
+    backward = np.flatnonzero(is_outermost((forward >= 0) & (asked[forward] >= 0), slices.parent)).astype(np.int32)
+    mine: I32 = backward[_within(facts, backward) & (slices.track[backward] == facts.host.main)]
     return mine
 
 
 def _within(facts: Facts, rows: I32) -> Bools:
-    return np.isin(_step(facts, facts.trace.slices.start_ns[rows]), facts.used)
+    return among(_step(facts, facts.trace.slices.start_ns[rows]), facts.used)
 
 
 def _step(facts: Facts, times: I64) -> I64:
     return np.searchsorted(facts.markers.start, times, "right") - 1
-
-
-def _chosen(facts: Facts, rows: I32) -> Bools:
-    chosen = np.zeros(len(facts.trace.slices), np.bool_)
-    chosen[rows] = True
-    return chosen
-
-
-def _spans(facts: Facts, rows: I32) -> iv.Intervals:
-    slices = facts.trace.slices
-    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])

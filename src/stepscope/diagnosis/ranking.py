@@ -38,14 +38,14 @@ def kind_of(finding: Finding, rules: Mapping[str, Rule]) -> tuple[str, str]:
 
 
 def merged(
-    found: Iterable[Finding],
+    findings: Iterable[Finding],
     rules: Mapping[str, Rule],
     weight: Callable[[Finding], tuple[int, ...]],
     told: Callable[[list[Finding], Finding], Finding],
 ) -> list[Finding]:
     """One finding of each kind: what is told of all that have it by the heaviest of them."""
     groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         groups.setdefault(kind_of(finding, rules), []).append(finding)
     return [told(group, max(group, key=weight)) for group in groups.values()]
 
@@ -59,21 +59,23 @@ def bounded(finding: Finding, step_ns: int | None) -> Finding:
     return replace(finding, saving_ns_per_step=saving, predicted_step_ns=step_ns - saving)
 
 
-def ranked(found: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[str, ...]]:
+def ranked(
+    findings: Sequence[Finding], scale: Scale
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[str, ...]]:
     """Those worth telling and those that are not, in order and numbered, and the plan: ids in the order of work."""
-    worth, minor = _divided(_named(ordered(found, scale.rules), scale), scale)
+    worth, minor = _divided(_named(ordered(findings, scale.rules), scale), scale)
     order = list(scale.rules)
     planned = [finding for finding in worth if finding.saving_ns_per_step is not None]
     planned.sort(key=lambda finding: (_comes_with_others(finding, scale), order.index(finding.rule)))
     return worth, minor, tuple(finding.id for finding in planned)
 
 
-def ordered(found: Sequence[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
+def ordered(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
     """By what the fix gains, what says no gain last; a part that is nearly all of a general finding before that."""
     most: dict[str, int] = {}
-    for finding in found:
-        saving = finding.saving_ns_per_step
-        for general in rules[finding.rule].cures_part_of if saving is not None else ():
+    for finding in findings:
+        saving, rule = finding.saving_ns_per_step, rules[finding.rule]
+        for general in (*rule.cures_part_of, *rule.comes_before) if saving is not None else ():
             most[general] = max(most.get(general, 0), saving or 0)
 
     def rank(finding: Finding) -> tuple[bool, int, bool]:
@@ -83,7 +85,7 @@ def ordered(found: Sequence[Finding], rules: Mapping[str, Rule]) -> list[Finding
         within = part < saving <= (1 + _ALIKE) * part
         return False, -(part if within else saving), finding.rule in most
 
-    return sorted(found, key=rank)
+    return sorted(findings, key=rank)
 
 
 def _ranked_ns(finding: Finding, rule: Rule) -> int | None:
@@ -92,13 +94,13 @@ def _ranked_ns(finding: Finding, rule: Rule) -> int | None:
     return min(saving, finding.cost_ns_per_step or 0) if saving and rule.at_most_its_cost else saving
 
 
-def _named(found: Sequence[Finding], scale: Scale) -> list[Finding]:
+def _named(findings: Sequence[Finding], scale: Scale) -> list[Finding]:
     """With their names, each rule's findings numbered from the first on, and whether a cure can be tried on the job."""
     seen: Counter[str] = Counter()
     named = []
-    for finding in found:
+    for finding in findings:
         seen[finding.rule] += 1
-        tried = scale.framework in scale.rules[finding.rule].tried_for
+        tried = scale.framework in scale.rules[finding.rule].tried_for and not finding.untried
         named.append(replace(finding, id=f"{finding.rule}.{seen[finding.rule]}", provable=tried))
     return named
 

@@ -65,6 +65,8 @@ class Rule:
     """Whether other rules' findings may tell of the same time: of such, the one that tells most counts."""
     cures_part_of: tuple[str, ...] = ()
     """More general rules of whose findings it knows the cure of a part: what it finds is told beside theirs."""
+    comes_before: tuple[str, ...] = ()
+    """More general rules before whose findings its own come where they are nearly all of theirs."""
     makes_late: Literal["input", "host"] | None = None
     """Of which cause of a late rank it tells, where that rank alone has it."""
     is_one: bool = False

@@ -66,26 +66,26 @@ _SOURCE_NEAR = "Read from disks near the host, in files of some 100 MB; small on
 
 def bottleneck(facts: Facts) -> str:
     """Which iterator takes the waiting, in a sentence; empty where none was recorded."""
-    found = _iterators(facts)
-    slowest = found.slowest if found else None
-    if found is None or slowest is None:
+    iterators = _iterators(facts)
+    slowest = iterators.slowest if iterators else None
+    if iterators is None or slowest is None:
         return ""
-    own, wait = (format_ns(facts.per_step(ns)) for ns in (slowest.own_ns, found.wait_ns))
+    own, wait = (format_ns(facts.per_step(ns)) for ns in (slowest.own_ns, iterators.wait_ns))
     name = f"`{'::'.join(slowest.path)}`'s own" + (f" (`{slowest.dataset}`)" if slowest.dataset else "")
-    return f" Of {wait} per step in the pipeline {own} are {name}{_how(found, slowest)}."
+    return f" Of {wait} per step in the pipeline {own} are {name}{_how(iterators, slowest)}."
 
 
 def waits_for(facts: Facts) -> str:
     """What idle threads that prepare batches wait for, as a clause."""
-    found = _iterators(facts)
-    slowest = found.slowest if found else None
+    iterators = _iterators(facts)
+    slowest = iterators.slowest if iterators else None
     if slowest is None or way_of(slowest.kind) in (Way.READS, Way.PYTHON, Way.SERVICE):
         return "what batches are read from (storage, network, a generator, another process) holds them up"
     return f"what `{slowest.kind}` waits for was not recorded"
 
 
-def _how(found: PipelineIterators, one: IteratorUse) -> str:
-    cores = found.cpu_budget or found.threadpool_size
+def _how(iterators: PipelineIterators, one: IteratorUse) -> str:
+    cores = iterators.cpu_budget or iterators.threadpool_size
     calls = one.parallelism
     if way_of(one.kind) is Way.PARALLEL and calls is not None:
         at_once = "one call at a time" if calls == 1 else f"{calls} calls at once"
@@ -104,11 +104,11 @@ def format_cores(count: int) -> str:
 
 def remedy_for(facts: Facts, otherwise: Remedies) -> Remedies:
     """The remedy for the pipeline as it is; ``otherwise`` where its iterators were not recorded."""
-    found = _iterators(facts)
-    slowest = found.slowest if found else None
-    if found is None or slowest is None:
+    iterators = _iterators(facts)
+    slowest = iterators.slowest if iterators else None
+    if iterators is None or slowest is None:
         return otherwise
-    lines = [*_cached(found), *_advice(found, slowest), *_ahead(found)]
+    lines = [*_cached(iterators), *_advice(iterators, slowest), *_ahead(iterators)]
     told_once = (line for at, line in enumerate(lines) if line and line not in lines[:at])
     return {None: (*told_once, _VERIFY)} if lines else otherwise
 
@@ -117,12 +117,12 @@ def _iterators(facts: Facts) -> PipelineIterators | None:
     return facts.input_stages.iterators if facts.input_stages else None
 
 
-def _advice(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
+def _advice(iterators: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
     """What makes the slowest iterator faster, largest effect first."""
     kind, way = one.kind, way_of(one.kind)
-    cache = [] if any(other.kind in ("MemoryCache", "Cache", "FileCache") for other in found.each) else [_CACHE]
+    cache = [] if any(other.kind in ("MemoryCache", "Cache", "FileCache") for other in iterators.each) else [_CACHE]
     if way is Way.READS:
-        return _reading(found, one)
+        return _reading(iterators, one)
     if way is Way.PYTHON:
         return [
             "Python makes its elements one at a time, under the interpreter's lock: write them to TFRecord files once, "
@@ -140,12 +140,12 @@ def _advice(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart
         ]
     if way in (Way.COULD, Way.PARALLEL):
         python = one.python_ns >= PYTHON_IN_MAP_SHARE * one.own_ns
-        return [_CALLS_PYTHON.format(kind=kind), *cache] if python else [*_parallel(found, one), *cache]
+        return [_CALLS_PYTHON.format(kind=kind), *cache] if python else [*_parallel(iterators, one), *cache]
     return []
 
 
-def _parallel(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
-    limit, cores = _limit(found, one), found.cpu_budget or found.threadpool_size
+def _parallel(iterators: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
+    limit, cores = _limit(iterators, one), iterators.cpu_budget or iterators.threadpool_size
     written = _PARALLEL.get(one.kind.removeprefix("Parallel"), _PARALLEL["Map"])
     if limit is _Limit.SEQUENTIAL:
         return [f"`{one.kind}` works on one element at a time. Let it work on several:", *AUTO, f"    {written}"]
@@ -153,14 +153,14 @@ def _parallel(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPa
     if limit is _Limit.FIXED:
         return [f"{calls}, as the program says, and there are {format_cores(cores or 0)}:", *AUTO, f"    {written}"]
     if limit is _Limit.CORES:
-        return [f"{calls} already, as many as there are cores for. {_LIGHTER}", _pool(found), _SERVICE]
+        return [f"{calls} already, as many as there are cores for. {_LIGHTER}", _pool(iterators), _SERVICE]
     if limit is _Limit.TUNED:
         return [f"{calls} so far, as autotuning found; it changes that as it goes. {_LIGHTER}", _NO_ORDER]
     return [f"{calls} already. {_LIGHTER}", _NO_ORDER]
 
 
-def _limit(found: PipelineIterators, one: IteratorUse) -> _Limit:
-    cores = found.cpu_budget or found.threadpool_size
+def _limit(iterators: PipelineIterators, one: IteratorUse) -> _Limit:
+    cores = iterators.cpu_budget or iterators.threadpool_size
     if way_of(one.kind) is Way.COULD or one.parallelism == 1:
         return _Limit.SEQUENTIAL
     if cores is None or one.parallelism is None:
@@ -170,18 +170,20 @@ def _limit(found: PipelineIterators, one: IteratorUse) -> _Limit:
     return _Limit.TUNED if one.autotuned else _Limit.FIXED
 
 
-def _pool(found: PipelineIterators) -> str:
+def _pool(iterators: PipelineIterators) -> str:
     """That the pipeline's own pool is smaller than the cores it may use."""
-    if not (found.cpu_budget and found.threadpool_size and found.threadpool_size < found.cpu_budget):
+    if not (iterators.cpu_budget and iterators.threadpool_size and iterators.threadpool_size < iterators.cpu_budget):
         return ""
     return (
-        f"Its functions run on {found.threadpool_size} threads of {format_cores(found.cpu_budget)}: leave "
+        f"Its functions run on {iterators.threadpool_size} threads of {format_cores(iterators.cpu_budget)}: leave "
         "`options.threading.private_threadpool_size` at 0."
     )
 
 
-def _reading(found: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
-    reading = next((other for other in found.each if other.kind == "ParallelInterleave" and _holds(other, one)), None)
+def _reading(iterators: PipelineIterators, one: IteratorUse) -> list[str | RemedyPart]:
+    reading = next(
+        (other for other in iterators.each if other.kind == "ParallelInterleave" and _holds(other, one)), None
+    )
     if reading is None:
         return [
             "It reads one file after another. Read several at once:",
@@ -211,10 +213,10 @@ def _works(dataset: str) -> bool:
     return way_of(dataset) is not Way.PASSES
 
 
-def _cached(found: PipelineIterators) -> list[str | RemedyPart]:
+def _cached(iterators: PipelineIterators) -> list[str | RemedyPart]:
     """That a cache is being filled: what comes before it is not done again from the second epoch on."""
-    caches = [one for one in found.each if one.kind == "MemoryCache"]
-    filling = [one for one in caches if any(_holds(one, other) and other is not one for other in found.each)]
+    caches = [one for one in iterators.each if one.kind == "MemoryCache"]
+    filling = [one for one in caches if any(_holds(one, other) and other is not one for other in iterators.each)]
     if not filling:
         return []
     times = format_times(sum(one.calls for one in filling)).lower()

@@ -26,6 +26,14 @@ def unrecorded(facts: Facts, recorded: Overhead, finding: Finding) -> Finding:
     return replace(finding, saving_ns_per_step=left, predicted_step_ns=then, best_step_ns=best)
 
 
+def best_unrecorded(facts: Facts, recorded: Overhead | None, finding: Finding) -> Finding:
+    """The finding whose saving a replay told of that step, with its best end in the ratio of the steps."""
+    mean, best = facts.mean_step_ns, finding.best_step_ns
+    if recorded is None or not mean or best is None:
+        return finding
+    return replace(finding, best_step_ns=round(best * recorded.step_ns / mean))
+
+
 def places_unrecorded(facts: Facts, recorded: Overhead | None, finding: Finding) -> Finding:
     """The finding, whose times by place are of the step as it is when nobody records: in the ratio of the steps."""
     mean = facts.mean_step_ns

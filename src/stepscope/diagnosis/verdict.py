@@ -139,8 +139,11 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
         words = "waits for copies, mostly while the host stages their data"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
         words = "has no recorded work before its first op: work from before the profile, most likely"
+    # Devices take steps of their own, shorter than the one that begins with the first and ends with the last of them.
+    own = len(facts.working) > 1 and format_ns(total) != format_ns(step)
+    whole = f"{format_ns(total)}, the mean of the devices' own steps" if own else format_ns(total)
     return (
-        f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {format_ns(total)}){where} the device "
+        f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {whole}){where} the device "
         f"{words}; it {works}.",
         worst,
     )

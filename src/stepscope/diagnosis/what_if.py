@@ -49,11 +49,11 @@ class Prediction:
 
 def targets(facts: Facts, diagnosis: Diagnosis) -> list[Target]:
     """Everything that can be taken out: findings first, the parts of each behind it, then the causes booked."""
-    found: list[Target] = []
+    listed: list[Target] = []
     for finding in (*diagnosis.findings, *diagnosis.minor):
         if finding.change is not None:
-            found.append(Target(finding.id, finding.title, finding.change))
-            found += [
+            listed.append(Target(finding.id, finding.title, finding.change))
+            listed += [
                 Target(f"{finding.id}/{k}", f"only {part.title}", part.change)
                 for k, part in enumerate(finding.fix_set, 1)
             ]
@@ -61,8 +61,8 @@ def targets(facts: Facts, diagnosis: Diagnosis) -> list[Target]:
     for category in booked:
         change = _change(facts, category)
         if change is not None:
-            found.append(Target(str(category), f"all time that counts as {category}", change))
-    return found
+            listed.append(Target(str(category), f"all time that counts as {category}", change))
+    return listed
 
 
 def _change(facts: Facts, category: Category) -> Change | None:

@@ -7,6 +7,7 @@ import re
 
 from stepscope.doctor.case import Case, numbers
 from stepscope.doctor.outcome import CheckOutcome, not_applicable, ok, problem, warning
+from stepscope.regex import regex
 
 _NVIDIA, _AMD = "0x10de", "0x1002"
 CAP_SYS_ADMIN = 21
@@ -74,9 +75,9 @@ def cupti(case: Case) -> CheckOutcome:
     """NVIDIA's tracing library is found."""
     if not case.has_nvidia:
         return not_applicable("CUPTI traces NVIDIA GPUs; there is none.")
-    found = _cupti_path(case)
-    if found:
-        return ok(f"CUPTI: {found}.")
+    path = _cupti_path(case)
+    if path:
+        return ok(f"CUPTI: {path}.")
     major = numbers((case.packages.torch_build.get("cuda") if case.packages else None) or "12")[0]
     package = f"nvidia-cuda-cupti-cu{major}" if major < 13 else "nvidia-cuda-cupti"
     return warning(
@@ -96,8 +97,8 @@ def _cupti_path(case: Case) -> str | None:
         *(f"{home}/extras/CUPTI/lib64/libcupti.so*" for home in (*homes, "/usr/local/cuda*")),
         "/usr/lib/x86_64-linux-gnu/libcupti.so*",
     ]
-    found = next((paths[0] for pattern in patterns if (paths := host.glob(pattern))), None)
-    return found or host.library("cupti")
+    path = next((paths[0] for pattern in patterns if (paths := host.glob(pattern))), None)
+    return path or host.library("cupti")
 
 
 def amd_gpu(case: Case) -> CheckOutcome:
@@ -137,7 +138,7 @@ INJECTED = {
     "HSA_TOOLS_LIB": "a ROCm tool is loaded into every program",
 }
 """Environment variables by which another profiler takes the place that a framework's own would need."""
-_PRELOADED = re.compile(r"nsys|ToolsInjection|cupti|nvprof|rocprof|roctracer", re.IGNORECASE)
+_PRELOADED = regex(r"nsys|ToolsInjection|cupti|nvprof|rocprof|roctracer", re.IGNORECASE)
 _PROFILERS = ("nsys", "nsys-launcher", "ncu", "nvprof", "rocprof", "rocprofv2", "rocprofv3", "rocprof-sys-run")
 _COUNTERS = "nv-hostengine"
 

@@ -20,8 +20,8 @@ _UNLIMITED = 1 << 60
 COMPILER_PROBE = """
 import json, os, stepscope
 from pathlib import Path
-from stepscope import compiled
-folder = compiled.cache_folder(Path(stepscope.__file__).parent / "trace")
+from stepscope import compiled, kept_code
+folder = kept_code.cache_folder(Path(stepscope.__file__).parent / "trace")
 numba = compiled.compiler()
 print(json.dumps(dict(numba=numba and numba.__version__, folder=folder and str(folder))))
 if numba is None:

@@ -90,11 +90,11 @@ def _unreadable(error: StepscopeError, path: str) -> CheckOutcome:
 
 def _outcomes(profile: Profile) -> tuple[tuple[str, CheckOutcome], ...]:
     trace = profile.trace
-    found = [
+    outcomes = [
         (notice.code, _no_device(trace) if notice.code == "profile_no_device" else _about(notice.code, notice.text))
         for notice in profile.notices
     ]
-    told = [(code, outcome) for code, outcome in found if outcome is not None]
+    told = [(code, outcome) for code, outcome in outcomes if outcome is not None]
     if (cap := _cap(trace)) is not None:
         told.append(("profile_capped", cap))
     if not told:

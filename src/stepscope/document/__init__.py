@@ -4,8 +4,10 @@ Nothing runs here. The JSON Schemas, ``docs/report-schema.md``, the types of the
 long report are made from it, by :mod:`stepscope.document.declared`.
 """
 
-REPORT_SCHEMA = "stepscope.report/1"
+from typing import Final
+
+REPORT_SCHEMA: Final = "stepscope.report/1"
 """What a report's ``schema`` key says."""
 
-COMPARISON_SCHEMA = "stepscope.comparison/1"
+COMPARISON_SCHEMA: Final = "stepscope.comparison/1"
 """What a comparison's ``schema`` key says."""

@@ -136,6 +136,15 @@ class ComparedBox(TypedDict):
     after_ns: Annotated[SignedNs, Field("Mean after.")]
 
 
+class ComparedCall(TypedDict):
+    """A Python function where it is called."""
+
+    name: Annotated[str, Field("Its name.")]
+    caller: Annotated[int, Field("Place of its caller in the list, -1 for none.")]
+    before_ns: Annotated[SignedNs, Field("Mean before, ns per step, with what it calls.")]
+    after_ns: Annotated[SignedNs, Field("Mean after.")]
+
+
 class ComparedCost(TypedDict):
     """Null where the run has no such finding."""
 
@@ -167,6 +176,12 @@ class ComparisonDocument(TypedDict):
     ops: Annotated[list[ComparedItem], Field("The ops that changed, largest difference first (at most 50).")]
     layers: Annotated[list[ComparedItem], Field("The layers that changed, largest difference first (at most 50).")]
     work: NotRequired[Annotated[list[ComparedBox], Field("All work by its place, at most 400; none of jobs.")]]
+    calls: NotRequired[
+        Annotated[
+            list[ComparedCall],
+            Field("Python functions by who calls them, at most 400; none where a run has no Python, nor of jobs."),
+        ]
+    ]
     findings: Annotated[list[FindingChangeEntry], Field("How findings changed.")]
     achieved: Annotated[
         AchievedEntry | None, Field("What was promised against what was measured; null where nothing was promised.")

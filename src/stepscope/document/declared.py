@@ -89,11 +89,11 @@ def shape(hint: Any) -> FieldShape:
 @cache
 def objects(root: type) -> tuple[type, ...]:
     """The objects inside an object, in the order of the first reference to them."""
-    found: dict[type, None] = {}
+    inside: dict[type, None] = {}
     for one in fields(root):
         held = one.shape
         while held.inner is not None:
             held = held.inner
         if held.of is not None:
-            found |= dict.fromkeys((held.of, *objects(held.of)))
-    return tuple(found)
+            inside |= dict.fromkeys((held.of, *objects(held.of)))
+    return tuple(inside)

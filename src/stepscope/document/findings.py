@@ -73,8 +73,7 @@ class FindingEntry(TypedDict):
         Annotated[
             Ns | None,
             Field(
-                "What the fix gains where the findings above it are fixed already, by replay; null where "
-                "that was not replayed.",
+                "What the fix gains once the findings above it are fixed, by replay; null where that was not replayed.",
                 "with those above fixed",
             ),
         ]
@@ -92,19 +91,13 @@ class FindingEntry(TypedDict):
     best_step_ns: NotRequired[
         Annotated[
             Ns | None,
-            Field(
-                "What a step takes at best once it is fixed, where the prediction is a range that ends "
-                "with predicted_step_ns; null where it is none."
-            ),
+            Field("That at best, where the prediction is a range up to predicted_step_ns; null where it is none."),
         ]
     ]
     options: NotRequired[
         Annotated[
             list[OptionEntry],
-            Field(
-                "The cures that there are, each by itself, where they gain different amounts; the saving "
-                "is that of the first."
-            ),
+            Field("The cures, each by itself, where they gain different amounts; the saving is the first's."),
         ]
     ]
     prediction_basis: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from stepscope.document.findings import WhereEntry
 from stepscope.document.kinds import (
@@ -59,17 +59,18 @@ class ProgramOp(TypedDict):
 
 
 class ProgramNode(TypedDict):
-    """A scope of the framework, or an op."""
+    """A scope of the framework, or an op; or all those that differ in their numbers alone."""
 
-    name: Annotated[Name, Field("Its name.", "scope or op")]
+    name: Annotated[Name, Field("Its name; `*` where numbers differ.", "scope or op")]
     total_ns: Annotated[Ns, Field("Time of all of them.", "time")]
     count: Annotated[Count, Field("How many there were.", "count")]
     flops_per_s: Annotated[FlopRate | None, Field("Operations per second.", "rate")]
     bytes_per_s: Annotated[ByteRate | None, Field("Bytes per second.", "bytes")]
-    op: Annotated[ProgramOp | None, Field("What an op is; null for scopes.", "")]
+    op: Annotated[ProgramOp | None, Field("What an op is, of several the one that takes longest; null for scopes.", "")]
     depth: Annotated[Count, Field("How far inside other scopes.")]
     flops: Annotated[Count | None, Field("Operations; null where those of an op are not known.")]
     bytes: Annotated[Bytes | None, Field("Bytes moved at least.")]
+    times: NotRequired[Annotated[Positive, Field("How many scopes or ops it stands for; absent for one.")]]
 
 
 class UnknownWork(TypedDict):

@@ -18,6 +18,7 @@ from stepscope.document.kinds import (
     Positive,
     Rate,
     Ratio,
+    Share,
     SignedBytes,
     SignedNs,
 )
@@ -103,6 +104,33 @@ class RankRow(TypedDict):
     ]
 
 
+class RankOnPath(TypedDict):
+    """How much of the step time a rank sets."""
+
+    rank: Annotated[Count, Field("The rank.", "rank")]
+    ns_per_step: Annotated[Ns, Field("Its time on the path.", "on the path")]
+    share: Annotated[Share, Field("Share of the path.", "share")]
+    parts_ns_per_step: Annotated[Parts, Field("What that time goes to.", "of which")]
+
+
+class JobPathEntry(TypedDict):
+    """The critical path over all ranks: at each collective it goes on along the rank that arrived last."""
+
+    why_not: Annotated[str | None, Field("Why there is none, in words that follow 'because'.")]
+    steps: Annotated[Count | None, Field("Steps it is of.")]
+    ns_per_step: Annotated[Ns | None, Field("Its length; sum of its parts.")]
+    longer_ns_per_step: Annotated[
+        SignedNs | None,
+        Field("By how much it is longer than these steps, the mean of ranks, which begin and end them apart."),
+    ]
+    hops_per_step: Annotated[Rate | None, Field("How often it goes to another rank.")]
+    undivided_per_step: Annotated[
+        Rate | None, Field("Collectives on it of which the last rank is not known: it stays on its rank.")
+    ]
+    parts_ns_per_step: Annotated[Parts | None, Field("What its time goes to, on all ranks.")]
+    ranks: Annotated[list[RankOnPath], Field("Ranks on it, those with most of it first.", most=64)]
+
+
 class RanksEntry(TypedDict):
     """What the ranks of a job say together."""
 
@@ -123,6 +151,7 @@ class RanksEntry(TypedDict):
     per_rank: Annotated[
         list[RankRow], Field("One entry per rank and device (or host); means over the steps that count.")
     ]
+    critical_path: NotRequired[Annotated[JobPathEntry, Field("What sets the step time, over all ranks.")]]
 
 
 class RankUse(TypedDict):

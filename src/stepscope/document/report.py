@@ -33,8 +33,7 @@ class Tool(TypedDict):
 
 
 class WhatIfEntry(TypedDict):
-    """How far the replay behind the predictions can be trusted, and the step time with every finding of the plan
-    fixed."""
+    """How far the replay can be trusted, and the step time with every finding of the plan fixed."""
 
     replay_error: Annotated[
         float | None, Field("Replayed step time less the measured one, as a share of it; null without a replay.")
@@ -49,7 +48,7 @@ class WhatIfEntry(TypedDict):
 
 
 class Analyses(TypedDict):
-    """One value per analysis; an analysis that had nothing to look at may be missing."""
+    """A value per analysis; one that had nothing to look at may be missing."""
 
     breakdown: NotRequired[
         Annotated[list[BreakdownEntry], Field("Where each device's steps go on average; of very many the first 64.")]
@@ -58,7 +57,7 @@ class Analyses(TypedDict):
     functions: NotRequired[
         Annotated[
             list[FunctionUseEntry],
-            Field("Of a profile that holds nothing but Python functions: those with most time of their own."),
+            Field("Of a profile of Python functions alone: those with most time of their own."),
         ]
     ]
     launch_delay: NotRequired[
@@ -84,17 +83,14 @@ class Analyses(TypedDict):
         Annotated[
             list[LoggedOpEntry],
             Field(
-                "Ops of the used steps on the host that a log of device placement beside the profile has "
-                "on the CPU; absent without such a log."
+                "Ops of the used steps on the host that a log of device placement beside the profile has on the CPU."
             ),
         ]
     ]
     minor_findings: NotRequired[
         Annotated[
             list[FindingEntry],
-            Field(
-                "What rules found whose fix gains too little to be a finding, by itself or once the findings are fixed."
-            ),
+            Field("What rules found whose fix gains too little, by itself or once the findings are fixed."),
         ]
     ]
     xla: NotRequired[Annotated[Xla, Field("What XLA compiled and ran.")]]
@@ -114,18 +110,15 @@ class Analyses(TypedDict):
         Annotated[
             list[CounterUseEntry],
             Field(
-                "Values that devices counted in the used steps (power, utilisation, hardware counters), "
-                "by their names; units are not recorded. Absent where there are none."
+                "Values that devices counted in the used steps (power, utilisation, hardware counters); "
+                "units are not recorded."
             ),
         ]
     ]
     network: NotRequired[
         Annotated[
             list[NetworkUseEntry],
-            Field(
-                "What Megascale did to exchange data between slices of TPUs, by name, those that took "
-                "longest first. Absent where there is nothing."
-            ),
+            Field("What Megascale did to exchange data between slices of TPUs, what took longest first."),
         ]
     ]
     serving: NotRequired[Annotated[ServingEntry, Field("Iterations of a server of language models.")]]
@@ -142,10 +135,7 @@ class Analyses(TypedDict):
     op_tree: NotRequired[
         Annotated[
             list[ProgramEntry],
-            Field(
-                "Ops of compiled programs (XLA) by scope, in the used steps: a row per program and "
-                "device, those that take longest."
-            ),
+            Field("Ops of compiled programs (XLA) by scope: a row per program and device, what takes longest first."),
         ]
     ]
     input: NotRequired[Annotated[InputPipeline, Field("The input pipeline.")]]
@@ -172,23 +162,18 @@ class Report(TypedDict):
     accounting: Annotated[
         list[AccountingRow],
         Field(
-            "One row per device and step, plus what lies before, between and after; the parts of a "
-            "row sum to its duration and the rows of a device tile."
+            "A row per device and step, and what lies before, between and after; the parts of a row sum to its "
+            "duration, and a device's rows tile its time."
         ),
     ]
     summary: Annotated[SummaryEntry, Field("The diagnosis and the figures above everything else.")]
     findings: Annotated[
         list[FindingEntry],
-        Field("What costs time, largest saving first; findings that could not be determined stand last."),
+        Field("What costs time, largest saving first, what could not be determined last."),
     ]
     plan: Annotated[list[str], Field("Ids of findings in the order one should work.", distinct=True)]
     whatif: Annotated[
         WhatIfEntry,
-        Field(
-            "How far the replay behind the predictions can be trusted, and the step time with every "
-            "finding of the plan fixed."
-        ),
+        Field("How far the replay can be trusted, and the step time with every finding of the plan fixed."),
     ]
-    analyses: Annotated[
-        Analyses, Field("One value per analysis; an analysis that had nothing to look at may be missing.")
-    ]
+    analyses: Annotated[Analyses, Field("A value per analysis; one that had nothing to look at may be missing.")]

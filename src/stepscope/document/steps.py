@@ -15,9 +15,8 @@ class StepEntry(TypedDict):
     dur_ns: Annotated[
         Ns,
         Field(
-            "From where the last device that is used had done the step before to where the last one "
-            "has done this step, so that steps add up to the time they cover; the host period where "
-            "there is no device.",
+            "From where the last used device had done the step before to where the last one has done this one, "
+            "so that steps add up; the host's period where there is no device.",
             "step time",
         ),
     ]
@@ -29,9 +28,7 @@ class StepEntry(TypedDict):
     index: Annotated[Count, Field("Position in the profile, from 0.")]
     start_ns: Annotated[Time, Field("When it begins.")]
     inferred: Annotated[bool, Field("Whether no marker says so.")]
-    slow: Annotated[
-        bool, Field("Whether the step is set apart: much longer than usual for a cause that the others do not have.")
-    ]
+    slow: Annotated[bool, Field("Whether it is set apart: much longer for a cause that the others do not have.")]
 
 
 class AccountingRow(TypedDict):
@@ -95,9 +92,7 @@ class SummaryEntry(TypedDict):
         ]
     ]
     steps_used: Annotated[Count, Field("Steps the figures are taken from: complete, usual ones.")]
-    steps_slow: Annotated[
-        Count, Field("Complete steps set apart because they took much longer for a cause that the others do not have.")
-    ]
+    steps_slow: Annotated[Count, Field("Complete steps that are `slow`.")]
     step_basis: Annotated[
         Literal["device", "host"] | None,
         Field("Whether step times are the device's or the host's; null without steps."),
@@ -115,10 +110,7 @@ class SummaryEntry(TypedDict):
     launch_wait_share: Annotated[Share | None, Field("Share of step time the device waited for launches.")]
     idle_between_steps_ns: Annotated[
         Ns | None,
-        Field(
-            "Per step, median: from the last op of the step before to the first op of the step, on "
-            "each device. Not the time between markers."
-        ),
+        Field("Per step, median: from the last op of the step before to the step's first, on each device."),
     ]
     idle_within_steps_ns: Annotated[
         Ns | None, Field("Per step, median: the rest of its idle time, behind its first op.")
@@ -129,8 +121,7 @@ class SummaryEntry(TypedDict):
         Annotated[
             Share | None,
             Field(
-                "Mean over the devices that execute compiled modules of the time in which they do, as a "
-                "share of the steps; null without XLA."
+                "Share of the steps in which compiled modules execute, mean over the devices that do; null without XLA."
             ),
         ]
     ]

@@ -23,6 +23,7 @@ from stepscope.inputs.folders import MOST_ENTRIES, FoundFile, Scan, Skipped, ref
 from stepscope.inputs.joined import join
 from stepscope.inputs.source import Source
 from stepscope.record import record
+from stepscope.regex import regex
 
 MOST_PROFILES = 16
 """Profiles that one path leads to; more must be named."""
@@ -33,11 +34,11 @@ _NO_EVENTS = f"is JSON without trace events in its first {_JSON_BYTES >> 20} MiB
 _RECORD = "is a report or a record of stepscope; name the profile that it is about"
 _GROUPS, _EXAMPLES = 8, 2
 
-_EVENTS = re.compile(rb'"traceEvents"|"ph"\s*:')
-_OURS = re.compile(rb'\s*\{\s*"schema"\s*:\s*"stepscope\.')
+_EVENTS = regex(rb'"traceEvents"|"ph"\s*:')
+_OURS = regex(rb'\s*\{\s*"schema"\s*:\s*"stepscope\.')
 """The beginning of reports, and of the records that captures leave beside their profiles."""
-_RUN_TIME = re.compile(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
-_OUR_RUN = re.compile(r"run-[0-9]+")
+_RUN_TIME = regex(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
+_OUR_RUN = regex(r"run-[0-9]+")
 _XPLANE = ".xplane.pb"
 
 
@@ -149,15 +150,15 @@ def _profiles(root: str, scan: Scan, most: int) -> Found:
 
 def _remote(url: str, most: int) -> Found:
     """The profiles at a URL: a file that it names is taken as it is."""
-    found, more = remote.shards(url, max(most, MOST_ENTRIES))
-    if len(found) == 1:
-        return Found((found[0],))
-    looked = remote.heads(found, lambda shard: _recognised(FoundFile(shard.path, (), lambda: shard)))
+    shards, more = remote.shards(url, max(most, MOST_ENTRIES))
+    if len(shards) == 1:
+        return Found((shards[0],))
+    looked = remote.heads(shards, lambda shard: _recognised(FoundFile(shard.path, (), lambda: shard)))
     sources = tuple(one.source for one in looked if isinstance(one, _Candidate))
     skipped = tuple(one for one in looked if isinstance(one, Skipped))
     if not sources:
-        raise InputError(f"{url}: holds no profile among {len(found):,} files; {foreign.ASK}", *grouped(skipped, url))
-    notes = (f"{url}: only the first {len(found):,} files were looked at; name a folder further down",)[:more]
+        raise InputError(f"{url}: holds no profile among {len(shards):,} files; {foreign.ASK}", *grouped(skipped, url))
+    notes = (f"{url}: only the first {len(shards):,} files were looked at; name a folder further down",)[:more]
     return first(Found(tuple(sorted(sources, key=lambda one: natural(one.path))), skipped, notes), url, most)
 
 

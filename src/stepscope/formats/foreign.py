@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from stepscope.errors import InputError
+from stepscope.regex import regex
 from stepscope.trace.trace import Loss
 
 EVENT_FILE = "is a TensorBoard event file, not a profile; profiles are below plugins/profile/ beside it"
@@ -46,7 +47,7 @@ _FIRST: tuple[tuple[bytes, str], ...] = (
     (rb"PAR1|ARROW1", "is a table in a file, not a profile; name the profile it was made from"),
     (rb"\xff\xfe|\xfe\xff", "is text in UTF-16; write it as UTF-8"),
 )
-_KINDS = tuple((re.compile(pattern, re.DOTALL), words) for pattern, words in _FIRST)
+_KINDS = tuple((regex(pattern, re.DOTALL), words) for pattern, words in _FIRST)
 EXPORT = "export it with `nsys export --type sqlite FILE`"
 ASK = "`stepscope formats` lists what is read"
 

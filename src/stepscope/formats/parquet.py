@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 
 import msgspec
 import polars as pl
 
 from stepscope.errors import OutputError
+from stepscope.regex import regex
 from stepscope.replacing import replacing
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
@@ -42,14 +42,14 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
     try:
         frame.write_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
-        found = _SYSTEMS.search(str(error))  # polars tells the number of the system's error in words
-        if found is None:
+        match = _SYSTEMS.search(str(error))  # polars tells the number of the system's error in words
+        if match is None:
             raise
-        number = int(found[1])
+        number = int(match[1])
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
-_SYSTEMS = re.compile(r"\(os error (\d{1,4})\)")
+_SYSTEMS = regex(r"\(os error (\d{1,4})\)")
 
 
 def _must_be_ours(path: Path) -> None:

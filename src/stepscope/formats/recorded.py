@@ -55,8 +55,8 @@ def arguments_of(trace: Trace, offsets: Sequence[int]) -> list[dict[str, Any]]:
     if reader.arguments is None:
         raise InputError(f"{source.path}: says no more about an event than the tables hold; read those")
     known = [offset for offset in offsets if offset != NULL]
-    found = dict(zip(known, reader.arguments(source, known), strict=True))
-    return [found.get(offset, {}) for offset in offsets]
+    by_offset = dict(zip(known, reader.arguments(source, known), strict=True))
+    return [by_offset.get(offset, {}) for offset in offsets]
 
 
 def unchanged(trace: Trace) -> Source | None:
@@ -104,14 +104,14 @@ def _state(source: Source) -> SourceFile:
 
 
 def _digest(source: Source) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with source.open() as file:
         try:
             while piece := file.read(_PIECE):
-                found.update(piece)
+                digest.update(piece)
         except OSError as error:
             raise InputError(f"{source.path}: cannot be read: {reason(error)}") from error
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _known_digest(source: Source, state: SourceFile) -> str:

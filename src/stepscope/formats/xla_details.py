@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from stepscope.formats.chrome.kineto_schema import copy_direction
+from stepscope.regex import regex
 from stepscope.trace.tables import NULL, Direction, MemoryKind
 
 MOST_REGISTERS = 1024
@@ -14,9 +15,9 @@ MOST_REGISTERS = 1024
 MOST_SHARED = 1 << 24
 """Bytes of shared memory per block: far above any GPU's."""
 
-_FIELD = re.compile(r"(\w+):(\S*)")
+_FIELD = regex(r"(\w+):(\S*)")
 _LONGEST = 2_048
-_SHORT_DIRECTION = re.compile(r"([HDP])2([HDP])")
+_SHORT_DIRECTION = regex(r"([HDP])2([HDP])")
 _DIRECTIONS = {"HD": Direction.H2D, "DH": Direction.D2H, "DD": Direction.D2D, "PP": Direction.P2P, "HH": Direction.H2H}
 _MEMORY = {
     "pageable": MemoryKind.PAGEABLE,
@@ -28,8 +29,8 @@ _MEMORY = {
     "managed_static": MemoryKind.MANAGED,
     "on_chip": MemoryKind.ON_CHIP,
 }
-_COPY = re.compile(r"(?i)^(?:(?:cuda|hip|cu)?memcpy|copy(?:host|device|peer)(?:to|$))")
-_MEMSET = re.compile(r"(?i)^(?:(?:cuda|hip|cu)?memset|fillbuffer)")
+_COPY = regex(r"(?i)^(?:(?:cuda|hip|cu)?memcpy|copy(?:host|device|peer)(?:to|$))")
+_MEMSET = regex(r"(?i)^(?:(?:cuda|hip|cu)?memset|fillbuffer)")
 
 
 class KernelDetails(NamedTuple):

@@ -6,11 +6,10 @@ figures. Link bandwidths add up the Infinity Fabric links between accelerators, 
 
 from __future__ import annotations
 
-import re
-
 from stepscope.hardware import figures
 from stepscope.hardware.figures import Figures, Version
 from stepscope.hardware.peaks import DeviceMemory, DevicePeaks, Unit, build
+from stepscope.regex import regex
 
 _MI100 = "AMD Instinct MI100 accelerator data sheet"
 _MI210 = "AMD Instinct MI210 accelerator data sheet"
@@ -31,7 +30,7 @@ table of processors); 9.0 is of anything from Vega to MI200. The products of a s
 looked up for one."""
 
 
-_ARCHITECTURE = re.compile(r"gfx(\d{1,2})([0-9a-f])[0-9a-f](?::.*)?")
+_ARCHITECTURE = regex(r"gfx(\d{1,2})([0-9a-f])[0-9a-f](?::.*)?")
 
 
 def version_of(architecture: str) -> Version | None:
@@ -40,8 +39,8 @@ def version_of(architecture: str) -> Version | None:
     >>> version_of("gfx942"), version_of("gfx90a:sramecc+:xnack-"), version_of("AMD Instinct MI300X")
     ((9, 4), (9, 0), None)
     """
-    found = _ARCHITECTURE.fullmatch(architecture)
-    return (int(found[1]), int(found[2], 16)) if found else None
+    match = _ARCHITECTURE.fullmatch(architecture)
+    return (int(match[1]), int(match[2], 16)) if match else None
 
 
 def called(known: Figures) -> str:

@@ -7,15 +7,14 @@ from functools import lru_cache
 
 from stepscope.hardware import amd, cloud, nvidia
 from stepscope.hardware.peaks import DevicePeaks, Figure, Precision
+from stepscope.regex import regex
 
 __all__ = ["DevicePeaks", "Figure", "Precision", "lookup"]
 
 _LONGEST = 200
-_PREFIX = re.compile(r"(?:(?:NVIDIA|AMD|Tesla|GeForce|Radeon|Graphics|Instinct|Google|AWS|Cloud)[ -])*", re.I)
-_SUFFIX = re.compile(r"(?: GPU| Tensor Core GPU| OAM)*\s*", re.I)
-_DEVICES = tuple(
-    (re.compile(pattern, re.I), peaks) for pattern, peaks in (*nvidia.DEVICES, *amd.DEVICES, *cloud.DEVICES)
-)
+_PREFIX = regex(r"(?:(?:NVIDIA|AMD|Tesla|GeForce|Radeon|Graphics|Instinct|Google|AWS|Cloud)[ -])*", re.I)
+_SUFFIX = regex(r"(?: GPU| Tensor Core GPU| OAM)*\s*", re.I)
+_DEVICES = tuple((regex(pattern, re.I), peaks) for pattern, peaks in (*nvidia.DEVICES, *amd.DEVICES, *cloud.DEVICES))
 
 
 @lru_cache(maxsize=256)

@@ -100,8 +100,8 @@ def product(products: tuple[_Product, ...], figures: Figures) -> str | None:
     >>> product(AMD, Figures((9, 4), 304, 2_100_000, 206_141_652_992, 2_662_400_000_000))
     'AMD Instinct MI300X'
     """
-    found = [one.name for one in products if one.fits(figures)]
-    return found[0] if len(found) == 1 else None
+    names = [one.name for one in products if one.fits(figures)]
+    return names[0] if len(names) == 1 else None
 
 
 @record

@@ -82,9 +82,9 @@ def read_buffers(data: bytes) -> tuple[SpaceUse, ...] | None:
     assignment = texts(raw, Spans.whole(raw), 3)
     if assignment.start[0] < 0:
         return None
-    found = _Assignment(raw, assignment)
-    spaces = sorted({int(color) for color in found.color[found.size > 0]})
-    return tuple(found.space(color) for color in spaces)
+    buffers = _Assignment(raw, assignment)
+    spaces = sorted({int(color) for color in buffers.color[buffers.size > 0]})
+    return tuple(buffers.space(color) for color in spaces)
 
 
 @record
@@ -153,18 +153,18 @@ class _Assignment:
 
     def _lasting(self, allocations: Sequence[int], peak: int) -> Iterator[Buffer]:
         """What lives as long as the program runs: of each allocation its largest value."""
-        found = []
+        lasting = []
         for allocation in allocations:
             rows = self._values.get(allocation, [])
             if rows:
                 row = max(rows, key=lambda one: int(self._bytes[one]))
-                found.append((allocation, row))
+                lasting.append((allocation, row))
         donors = [
             (int(self.size[allocation]), self._name(row))
-            for allocation, row in found
+            for allocation, row in lasting
             if self._use[allocation] == 0 and not self._aliased[allocation]
         ]
-        for allocation, row in found:
+        for allocation, row in lasting:
             size, use = int(self.size[allocation]), tuple(Use)[self._use[allocation]]
             donor = None
             if use is Use.OUTPUT:

@@ -6,14 +6,14 @@ versions have the same ones. Damaged bytes never raise: what stands before the d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 from typing import TypeVar
 
-from stepscope.protobuf.columns import Children, Spans, children, decode, numbers, repeated_numbers, texts
+from stepscope.protobuf.columns import Children, Spans, by_row, children, decode, number_lists, numbers, texts
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.tables import I64, NULL, U8
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ _FRAMEWORK_COLLECTIVES = {"cross_replica_sum": "all-reduce"}
 STACK_DEPTH = 64
 """Frames kept per op: more is recursion, or a file that wants to fill the memory."""
 
-_LIBRARY = re.compile(r"(^|/)((site|dist)-packages|lib/python3\.\d+|jax/_src|jaxlib|flax/(core|linen|nnx))/|^<")
+_LIBRARY = regex(r"(^|/)((site|dist)-packages|lib/python3\.\d+|jax/_src|jaxlib|flax/(core|linen|nnx))/|^<")
 """Files whose lines say nothing about the user's program."""
 
 
@@ -94,7 +94,7 @@ def is_control_flow(name: str) -> bool:
     return _CONTROL_FLOW.match(name) is not None
 
 
-_CONTROL_FLOW = re.compile(r"(?:while|conditional|call)(?:\.\d+)?$")
+_CONTROL_FLOW = regex(r"(?:while|conditional|call)(?:\.\d+)?$")
 
 
 def read_hlo(data: U8, start: int, end: int) -> HloModule:
@@ -103,13 +103,13 @@ def read_hlo(data: U8, start: int, end: int) -> HloModule:
     module = children(data, Spans.whole(data), 1, cut=True).spans[:1]
     if not len(module):
         return HloModule("", None, {})
-    found = children(data, module, 3, cut=True)
-    computations = found.spans
+    of_module = children(data, module, 3, cut=True)
+    computations = of_module.spans
     ids = _optional(numbers(data, computations, 5)[0])
     names = dict(zip(ids, decode(data, texts(data, computations, 1)), strict=True))
     ops = _ops(data, children(data, computations, 2, cut=True), names, _Stacks(data, module))
     name, program = decode(data, texts(data, module, 1))[0], _optional(numbers(data, module, 5)[0])[0]
-    if program is None and found.broken[0] < 0:
+    if program is None and of_module.broken[0] < 0:
         program = 0  # what proto3 leaves out
     return HloModule(name or "", program, {op.name: op for op in ops}, _parameters(data, module))
 
@@ -131,19 +131,19 @@ def _parameters(data: U8, module: Spans) -> tuple[str, ...] | None:
     if program.start[0] < 0:
         return None
     shapes = children(data, program, 1).spans
-    types, dims = numbers(data, shapes, 2)[0].tolist(), _integers(data, shapes, 3)
+    types, dims = numbers(data, shapes, 2)[0].tolist(), number_lists(data, shapes, 3)
     return tuple(f"{_ELEMENT_TYPES.get(kind, 'type?')}[{_joined(dims.get(row, []))}]" for row, kind in enumerate(types))
 
 
-def _ops(data: U8, found: Children, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:
-    instructions = found.spans
+def _ops(data: U8, rows: Children, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:
+    instructions = rows.spans
     metadata = texts(data, instructions, 7)
     names, opcodes, targets = (decode(data, texts(data, instructions, number)) for number in (1, 2, 28))
     scopes, files = (decode(data, texts(data, metadata, number)) for number in (2, 3))
     lines, frames = (_optional(column) for column in numbers(data, metadata, 4, 15))
-    called = _integers(data, instructions, 38)
+    called = number_lists(data, instructions, 38)
     groups = _replica_groups(data, instructions)
-    takes = _taken(data, found, [row for row, opcode in enumerate(opcodes) if opcode and is_collective(opcode)])
+    takes = _taken(data, rows, [row for row, opcode in enumerate(opcodes) if opcode and is_collective(opcode)])
     for row, name in enumerate(names):
         if not name:
             continue
@@ -161,18 +161,18 @@ def _ops(data: U8, found: Children, computations: dict[int | None, str | None], 
         )
 
 
-def _taken(data: U8, found: Children, rows: list[int]) -> dict[int, tuple[tuple[str, int], ...]]:
+def _taken(data: U8, instructions: Children, rows: list[int]) -> dict[int, tuple[tuple[str, int], ...]]:
     """What some instructions take in, from the shapes of their operands (ids hold within a computation); only arrays
     whose type and size are known."""
     if not rows:
         return {}
-    ids, inside = numbers(data, found.spans, 35)[0].tolist(), found.parent.tolist()
+    ids, inside = numbers(data, instructions.spans, 35)[0].tolist(), instructions.parent.tolist()
     place = {(inside[row], id): row for row, id in enumerate(ids)}
-    operands = _integers(data, found.spans[rows], 36)
+    operands = number_lists(data, instructions.spans[rows], 36)
     of = {row: [place.get((inside[row], id), -1) for id in operands.get(at, ())] for at, row in enumerate(rows)}
     wanted = sorted({operand for listed in of.values() for operand in listed if operand >= 0})
-    shapes = texts(data, found.spans[wanted], 3)
-    types, dims = numbers(data, shapes, 2)[0].tolist(), _integers(data, shapes, 3)
+    shapes = texts(data, instructions.spans[wanted], 3)
+    types, dims = numbers(data, shapes, 2)[0].tolist(), number_lists(data, shapes, 3)
     known = {
         row: (_ELEMENT_TYPES[kind], prod(dims.get(at, ())))
         for at, (row, kind) in enumerate(zip(wanted, types, strict=True))
@@ -223,18 +223,18 @@ class _Stacks:
 
 def _replica_groups(data: U8, instructions: Spans) -> dict[int, str]:
     """Replica groups by instruction, in any of the forms they have had (fields 49, 87, 92 and 93)."""
-    found = _listed_groups(data, instructions)
+    groups = _listed_groups(data, instructions)
     for number, form in ((87, partial(_listed_groups, number=1)), (92, _iota_groups), (93, _mesh_groups)):
         lists = children(data, instructions, number)
-        found |= {int(lists.parent[row]): text for row, text in form(data, lists.spans).items()}
-    return found
+        groups |= {int(lists.parent[row]): text for row, text in form(data, lists.spans).items()}
+    return groups
 
 
 def _listed_groups(data: U8, messages: Spans, number: int = 49) -> dict[int, str]:
     """Groups written out device by device."""
     groups = children(data, messages, number)
-    members = _integers(data, groups.spans, 1)
-    found = _by_parent(groups.parent, [f"{{{_joined(members.get(row, []))}}}" for row in range(len(groups))])
+    members = number_lists(data, groups.spans, 1)
+    found = by_row(groups.parent, [f"{{{_joined(members.get(row, []))}}}" for row in range(len(groups))])
     return {message: f"{{{','.join(texts)}}}" for message, texts in found.items()}
 
 
@@ -251,10 +251,10 @@ def _mesh_groups(data: U8, messages: Spans) -> dict[int, str]:
     axes, iotas = children(data, mesh, 1), texts(data, mesh, 3)
     sizes = [size or 0 for size in _optional(numbers(data, axes.spans, 2)[0])]
     names = [f"'{name or ''}'" for name in decode(data, texts(data, axes.spans, 1))]
-    named = _by_parent(axes.parent, names)
-    meshes = _by_parent(axes.parent, [f"{name}={size}" for name, size in zip(names, sizes, strict=True)])
+    named = by_row(axes.parent, names)
+    meshes = by_row(axes.parent, [f"{name}={size}" for name, size in zip(names, sizes, strict=True)])
     parts = (_optional(column) for column in numbers(data, texts(data, used.spans, 2), 1, 2))
-    along = _by_parent(
+    along = by_row(
         used.parent,
         [
             (_at(named.get(row, []), (axis or 0) + 1) or "?") + (f":({before}){size}" if size else "")
@@ -263,38 +263,22 @@ def _mesh_groups(data: U8, messages: Spans) -> dict[int, str]:
             )
         ],
     )
-    ids, order = _integers(data, mesh, 2), _iota_order(data, iotas, 1)
-    found = {}
+    ids, order = number_lists(data, mesh, 2), _iota_order(data, iotas, 1)
+    groups = {}
     for row in range(len(messages)):
         devices = _joined(ids[row]) if row in ids else order[row] if iotas.start[row] >= 0 else ""
         where = f", device_ids=({devices})" if devices else ""
-        found[row] = f"mesh[{','.join(meshes.get(row, []))}]{where} {{{','.join(along.get(row, []))}}}"
-    return found
+        groups[row] = f"mesh[{','.join(meshes.get(row, []))}]{where} {{{','.join(along.get(row, []))}}}"
+    return groups
 
 
 def _iota_order(data: U8, messages: Spans, number: int) -> list[str]:
     """The dimensions of an array of numbers, and the order they are read in (the field after)."""
-    dims, order = _integers(data, messages, number), _integers(data, messages, number + 1)
+    dims, order = number_lists(data, messages, number), number_lists(data, messages, number + 1)
     return [
         f"[{_joined(dims.get(row, []))}]" + (f"T({_joined(order[row])})" if row in order else "")
         for row in range(len(messages))
     ]
-
-
-def _by_parent(parents: I64, texts: list[str]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    for parent, text in zip(parents.tolist(), texts, strict=True):
-        found.setdefault(parent, []).append(text)
-    return found
-
-
-def _integers(data: U8, messages: Spans, number: int) -> dict[int, list[int]]:
-    """A repeated number field, packed as proto3 writes it, of those messages that have it."""
-    values, rows = repeated_numbers(data, messages, number)
-    found: dict[int, list[int]] = {}
-    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
-        found.setdefault(row, []).append(value)
-    return found
 
 
 def _optional(column: I64) -> list[int | None]:

@@ -7,13 +7,13 @@ counts, and an operand that is not there is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
 from stepscope.hlo.shapes import UNKNOWN, Shape, read_shapes
-from stepscope.protobuf.columns import Spans, children, decode, numbers, repeated_numbers, texts
+from stepscope.protobuf.columns import Spans, children, decode, number_lists, numbers, texts
 from stepscope.record import record
 from stepscope.trace.tables import NULL, U8
 from stepscope.wire import fields
@@ -85,11 +85,11 @@ class Program:
     @cached_property
     def users(self) -> dict[int, tuple[int, ...]]:
         """Per instruction, those that take its value."""
-        found: dict[int, list[int]] = {}
+        users_of: dict[int, list[int]] = {}
         for one in self.instructions:
             for operand in dict.fromkeys(one.operands):
-                found.setdefault(operand, []).append(one.row)
-        return {row: tuple(users) for row, users in found.items()}
+                users_of.setdefault(operand, []).append(one.row)
+        return {row: tuple(users) for row, users in users_of.items()}
 
     def taken(self, one: Instruction) -> list[Instruction]:
         """The instructions whose values one takes."""
@@ -108,10 +108,10 @@ def read_program(data: bytes) -> Program:
     computations = children(raw, module, 3, cut=True).spans
     ids, roots = (column.tolist() for column in numbers(raw, computations, 5, 6))
     names = decode(raw, texts(raw, computations, 1))
-    found = children(raw, computations, 2, cut=True)
-    inside, own = found.parent.tolist(), numbers(raw, found.spans, 35)[0].tolist()
+    of_module = children(raw, computations, 2, cut=True)
+    inside, own = of_module.parent.tolist(), numbers(raw, of_module.spans, 35)[0].tolist()
     place = {(computation, id): row for row, (computation, id) in enumerate(zip(inside, own, strict=True))}
-    starts = np.searchsorted(found.parent, np.arange(len(computations) + 1)).tolist()
+    starts = np.searchsorted(of_module.parent, np.arange(len(computations) + 1)).tolist()
     entry = numbers(raw, module, 6)[0].tolist() or [NULL]
     of_id = {id: row for row, id in enumerate(ids)}
     name = decode(raw, texts(raw, module, 1))
@@ -122,7 +122,7 @@ def read_program(data: bytes) -> Program:
             Computation(names[row] or "", range(starts[row], starts[row + 1]), place.get((row, roots[row]), -1))
             for row in range(len(ids))
         ),
-        instructions=tuple(_instructions(raw, found.spans, inside, place, of_id)),
+        instructions=tuple(_instructions(raw, of_module.spans, inside, place, of_id)),
     )
 
 
@@ -133,7 +133,7 @@ def _instructions(
     scopes = decode(raw, texts(raw, texts(raw, spans, 7), 2))
     where = texts(raw, spans, 3)
     shapes = read_shapes(raw, where)
-    operands, called = (_lists(raw, spans, field) for field in (36, 38))
+    operands, called = (number_lists(raw, spans, field) for field in (36, 38))
     bounds = zip(spans.start.tolist(), spans.end.tolist(), strict=True)
     for row, (start, end) in enumerate(bounds):
         of = inside[row]
@@ -148,14 +148,6 @@ def _instructions(
             scope=scopes[row] or None,
             message=raw[start:end].tobytes(),
         )
-
-
-def _lists(raw: U8, spans: Spans, field: int) -> dict[int, list[int]]:
-    values, rows = repeated_numbers(raw, spans, field)
-    found: dict[int, list[int]] = {}
-    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
-        found.setdefault(row, []).append(value)
-    return found
 
 
 def _all_numbers(message: bytes, field: int) -> Iterator[int]:
@@ -205,8 +197,3 @@ def first_number(message: bytes, field: int, otherwise: int = 0) -> int:
     """A number of a message inside an instruction."""
     found = part_numbers(message, field)
     return found[-1] if found else otherwise
-
-
-def arrays(shapes: Iterable[Shape]) -> list[Shape]:
-    """Those of some shapes that are arrays."""
-    return [shape for shape in shapes if shape.bits]

@@ -14,16 +14,17 @@ from math import prod
 from typing import NamedTuple
 
 from stepscope.names.collectives import half, message_bytes
+from stepscope.regex import regex
 from stepscope.trace.tables import NULL, Direction, MemoryKind
 
 _LONGEST = 4_096
-_COPY_DONE = re.compile(r"%?(?:copy|async|call|slice|dynamic-slice|dynamic-update-slice)-done(?:[.\d]|$)")
-_PEER_DONE = re.compile(r"%?(?:send|recv|async-collective)-done(?:[.\d]|$)")
-_FEED = re.compile(r"%?(?:infeed|outfeed|host (?:send|recv)(?:-done)?)(?:[.\-]|$)", re.IGNORECASE)
-_SPARSE_CORE = re.compile(r'async_execution_thread="sparsecore"|^sparsecorev0 infeed(?: wait)?$', re.IGNORECASE)
+_COPY_DONE = regex(r"%?(?:copy|async|call|slice|dynamic-slice|dynamic-update-slice)-done(?:[.\d]|$)")
+_PEER_DONE = regex(r"%?(?:send|recv|async-collective)-done(?:[.\d]|$)")
+_FEED = regex(r"%?(?:infeed|outfeed|host (?:send|recv)(?:-done)?)(?:[.\-]|$)", re.IGNORECASE)
+_SPARSE_CORE = regex(r'async_execution_thread="sparsecore"|^sparsecorev0 infeed(?: wait)?$', re.IGNORECASE)
 _HOST_TRANSFER = "is_host_transfer=true"
-_SHAPE = re.compile(r"\b([a-z]+\d*[a-z0-9]*)\[([\d,]*)\](?:\{([^{}]*)\})?")
-_SPACE = re.compile(r"S\((\d+)\)")
+_SHAPE = regex(r"\b([a-z]+\d*[a-z0-9]*)\[([\d,]*)\](?:\{([^{}]*)\})?")
+_SPACE = regex(r"S\((\d+)\)")
 _MEMORIES = {0: MemoryKind.DEVICE, 1: MemoryKind.ON_CHIP, 5: MemoryKind.PINNED}
 _DEVICE, _HOST = frozenset({MemoryKind.DEVICE, MemoryKind.ON_CHIP}), MemoryKind.PINNED
 
@@ -76,7 +77,7 @@ def async_end(forms: tuple[str, ...], text: str = "") -> AsyncEnd | None:
         return AsyncEnd(Awaited.FEED)
     if any(_SPARSE_CORE.search(form) for form in forms):
         return AsyncEnd(Awaited.CORE)
-    if any((found := half(form)) is not None and found.done for form in forms):
+    if any((part := half(form)) is not None and part.done for form in forms):
         return None
     peer = any(_PEER_DONE.match(form) for form in forms)
     if not peer and not any(_COPY_DONE.match(form) for form in forms):

@@ -81,16 +81,16 @@ def read(path: Path) -> Archive:
         with open(path, "rb") as file:
             place = _directory(file, path, size)
             members = _before_cut(file, size) if place is None else _entries(_slice(file, *place), size)
-            found = list(islice(members, MOST_MEMBERS + 1))
+            listed = list(islice(members, MOST_MEMBERS + 1))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from error
-    if len(found) > MOST_MEMBERS:
+    if len(listed) > MOST_MEMBERS:
         raise _too_many(path)
-    if sum(_LOCAL.size + member.packed for member in found) > size:
+    if sum(_LOCAL.size + member.packed for member in listed) > size:
         raise InputError(
             f"{path}: is a zip archive whose members overlap, as only bombs do; zip it again if you trust it"
         )
-    return Archive(tuple(member for member in found if _visible(member.name)), place is None)
+    return Archive(tuple(member for member in listed if _visible(member.name)), place is None)
 
 
 def only_member(path: Path) -> Member:

@@ -15,9 +15,10 @@ from typing import Any, BinaryIO
 
 from stepscope.inputs.inflate import Fault, Stream
 from stepscope.inputs.source import Source
+from stepscope.regex import regex
 
-_DIGITS = re.compile(r"(\d+)")
-_TELLS_RANKS = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|pid|task|replica|host|node|ps|gpu|device)[ _.:=-]?$",
+_DIGITS = regex(r"(\d+)")
+_TELLS_RANKS = regex(r"(?<![a-z])(?:rank|worker|process|proc|pid|task|replica|host|node|ps|gpu|device)[ _.:=-]?$",
                           re.I)  # fmt: skip
 """What stands before numbers that tell files of the same steps apart."""
 _HEAD_BYTES = 64

@@ -20,9 +20,10 @@ from stepscope.errors import InputError
 from stepscope.inputs.inflate import GZIP_MAGIC
 from stepscope.inputs.limits import SHARD_BYTES
 from stepscope.inputs.source import Source
+from stepscope.regex import regex
 
 _INSTALL = "pip install fsspec s3fs gcsfs here and on every worker"
-_URL = re.compile(r"[a-z][a-z0-9+.-]+(?:::|://)", re.I)
+_URL = regex(r"[a-z][a-z0-9+.-]+(?:::|://)", re.I)
 _DEPTH = 8
 _BLOCK = 8 << 20
 _LOOKS = 32

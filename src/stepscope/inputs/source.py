@@ -175,13 +175,6 @@ class Source:
         """Where a mapped file ended when bytes behind that were read; None where none were."""
         return None if self._map is None else self._map.cut
 
-    def chunks(self, size: int = 1 << 20) -> Iterator[bytes]:
-        """The decompressed bytes in blocks of at most ``size``."""
-        buffer = bytearray(size)
-        with self.stream() as stream:
-            while got := stream.readinto(memoryview(buffer)):
-                yield bytes(memoryview(buffer)[:got])
-
 
 def fill(stream: Stream, view: memoryview) -> int:
     """Read until the view is full or the stream ends; the number of bytes read."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from stepscope import pipeline
 from stepscope.formats.find import every
 from stepscope.inputs.source import Source
-from stepscope.web.app import App, Entry, Opened
+from stepscope.web.app import App
+from stepscope.web.entries import Entry, Opened
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

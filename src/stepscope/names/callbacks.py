@@ -8,8 +8,9 @@ files keep no folder of a frame's file, Kineto's do.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
+
+from stepscope.regex import regex
 
 _LONGEST = 2_048
 
@@ -27,7 +28,7 @@ class CallbackRole(StrEnum):
     """Done by the list for all callbacks."""
 
 
-_ROLES = tuple((role, re.compile(pattern)) for role, pattern in (
+_ROLES = tuple((role, regex(pattern)) for role, pattern in (
     (CallbackRole.LIST,
      r"(?:^|/)callback_list\.py\(\d+\): on_\w+$"  # keras/src/callbacks/callback_list.py
      r"|(?:^|/)transformers/trainer_callback\.py\(\d+\): call_event$"
@@ -38,10 +39,10 @@ _ROLES = tuple((role, re.compile(pattern)) for role, pattern in (
      r"^<|(?:^|/)(?:python_utils|tf_utils|callback_list|contextlib|profiler)\.py\(\d+\): "
      r"|(?:^|/)callbacks\.py\(\d+\): _process_logs$"),
 ))  # fmt: skip
-_BATCH_END = re.compile(r"(?:^|/)(?:callback_list|callbacks)\.py\(\d+\): (on_(?:train|test|predict)_batch_end)$")
-_EVERY_BATCH = re.compile(r": on_(?:train|test|predict)_batch_(?:begin|end)$")
-_ANY_BATCH = re.compile(r": on_batch_(?:begin|end)$")
-_RANGE = re.compile(r"^keras\.callback: (?P<name>.+) \((?P<file>.+):(?P<line>\d{1,9})\)$")
+_BATCH_END = regex(r"(?:^|/)(?:callback_list|callbacks)\.py\(\d+\): (on_(?:train|test|predict)_batch_end)$")
+_EVERY_BATCH = regex(r": on_(?:train|test|predict)_batch_(?:begin|end)$")
+_ANY_BATCH = regex(r": on_batch_(?:begin|end)$")
+_RANGE = regex(r"^keras\.callback: (?P<name>.+) \((?P<file>.+):(?P<line>\d{1,9})\)$")
 
 
 def callback_role(frame: str) -> CallbackRole | None:
@@ -60,8 +61,8 @@ def ended_batch(frame: str) -> str | None:
     >>> ended_batch("keras/src/callbacks/callback_list.py(194): on_train_batch_end")
     'on_train_batch_end'
     """
-    found = _BATCH_END.search(frame[:_LONGEST].replace("\\", "/"))
-    return found[1] if found else None
+    match = _BATCH_END.search(frame[:_LONGEST].replace("\\", "/"))
+    return match[1] if match else None
 
 
 def is_for_every_batch(frame: str) -> bool:
@@ -80,5 +81,5 @@ def named_callback(annotation: str) -> tuple[str, str, int] | None:
     >>> named_callback("keras.callback: Metrics.on_train_batch_end (train.py:10)")
     ('Metrics.on_train_batch_end', 'train.py', 10)
     """
-    found = _RANGE.match(annotation[:_LONGEST])
-    return (found["name"], found["file"], int(found["line"])) if found else None
+    match = _RANGE.match(annotation[:_LONGEST])
+    return (match["name"], match["file"], int(match["line"])) if match else None

@@ -6,11 +6,11 @@ specifications, and the MTIA calls of public profiles.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from stepscope.names.remembered import remembered
 from stepscope.record import record
+from stepscope.regex import regex
 
 _LONGEST = 512
 
@@ -61,7 +61,7 @@ def classify_call(name: str) -> CallTraits:
     return CallTraits(CallRole.OTHER)
 
 
-_SUFFIX = re.compile(r"(?:_(?:v\d+|ptsz|ptds|spt))+$")
+_SUFFIX = regex(r"(?:_(?:v\d+|ptsz|ptds|spt))+$")
 """CUPTI and the driver append the version and the kind of default stream."""
 
 
@@ -89,17 +89,17 @@ def is_runtime_call(name: str) -> bool:
     return _RUNTIME.match(name[:_LONGEST]) is not None and not _PROFILES.match(name[:_LONGEST])
 
 
-_SETS_UP = re.compile(
+_SETS_UP = regex(
     r"^(?:cublas(?:Lt|Xt)?|cudnn|cusolver[A-Z]\w|cusparse(?:Lt)?|hip(?:blas(?:Lt)?|solver\w*?|sparse|dnn)|miopen)"
     r"Create(?:WithStream)?(?:_v\d+)?$"
     r"|^rocblas_create_handle$|^p?ncclCommInit(?:Rank|All)\w*$"
     r"|(?:^|/)torch/(?:cuda|xpu)/__init__\.py\(\d+\): _lazy_init$"
 )
-_RUNTIME = re.compile(r"^(?:cuda|cu|hip|hsa_|ze|ur)(?:[A-Z]|(?<=_)[a-z])")
-_PROFILES = re.compile(r"^(?:cuda|cu|hip)Profiler")
+_RUNTIME = regex(r"^(?:cuda|cu|hip|hsa_|ze|ur)(?:[A-Z]|(?<=_)[a-z])")
+_PROFILES = regex(r"^(?:cuda|cu|hip)Profiler")
 
 _R = CallRole
-_ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
+_ROLES = tuple((role, regex("|".join(patterns))) for role, *patterns in (
     (_R.GRAPH_LAUNCH, r"^(?:cuda|cu|hip)GraphLaunch", r"^urCommandBufferEnqueue|^urEnqueueCommandBuffer"),
     (_R.LAUNCH, r"^(?:cuda|cu|hip[A-Za-z]*?)Launch(?!HostFunc)[A-Za-z]*$", r"^runFunction\b",
      r"^(?:ur|pi)Enqueue(?:Cooperative)?KernelLaunch|^zeCommandListAppendLaunch\w*Kernel"),

@@ -15,6 +15,8 @@ import re
 from typing import NamedTuple
 
 from stepscope.names.kernels import Collective
+from stepscope.names.remembered import remembered
+from stepscope.regex import regex
 
 __all__ = ["SYNCHRONISING", "Collective", "Half", "called", "half", "host_collective", "is_dispatch", "message_bytes"]
 
@@ -29,9 +31,9 @@ SYNCHRONISING = frozenset(
 )
 """Those that no rank leaves before every rank has entered: each needs data of all others."""
 
-_LIBRARY = re.compile(r"^(?:nccl|rccl|gloo|mpi|ucc|xccl|ccl|hccl|c10d(?:_functional)?|_c10d_functional)::?", re.I)
-_ON_HOST = re.compile(r"^(?:gloo|mpi|ucc):")
-_TENSORFLOW = re.compile(
+_LIBRARY = regex(r"^(?:nccl|rccl|gloo|mpi|ucc|xccl|ccl|hccl|c10d(?:_functional)?|_c10d_functional)::?", re.I)
+_ON_HOST = regex(r"^(?:gloo|mpi|ucc):")
+_TENSORFLOW = regex(
     r"[^:]*: ?_?(?:Collective(?P<new>ReduceScatter|Reduce|Gather|Bcast(?:Send|Recv)|AllToAll|Permute)(?:V\d)?"
     r"|Nccl(?P<old>AllReduce|Reduce|Broadcast)(?:Send|Recv)?)$"
 )
@@ -51,7 +53,7 @@ _OF_NCCL = {
     "Broadcast": Collective.BROADCAST,
 }
 _MOST_ELEMENTS = 1 << 50
-_HALF = re.compile(
+_HALF = regex(
     r"%?((?:ragged-)?all-(?:reduce|gather|to-all)|reduce-scatter|collective-(?:permute|broadcast))-(start|done)(.*)$"
 )
 _KINDS = (
@@ -104,8 +106,8 @@ def half(name: str) -> Half | None:
     >>> half("%all-reduce-start.3"), half("all-reduce.3")
     (Half(kind='all-reduce', suffix='.3', done=False), None)
     """
-    found = _HALF.match(name[:200])
-    return Half(found[1], found[3], found[2] == "done") if found else None
+    match = _HALF.match(name[:200])
+    return Half(match[1], match[3], match[2] == "done") if match else None
 
 
 def is_dispatch(name: str) -> bool:
@@ -128,10 +130,15 @@ def tensorflow_collective(name: str) -> Collective | None:
     >>> tensorflow_collective("group/CollectiveReduceV2_1:CollectiveReduceV2"), tensorflow_collective("Sum:Sum")
     (<Collective.ALL_REDUCE: 'all_reduce'>, None)
     """
-    found = _TENSORFLOW.match(name[:2_048])
-    if found is None:
+    match = _TENSORFLOW.match(name[:2_048])
+    if match is None:
         return None
-    return _OF_TENSORFLOW[found["new"]] if found["new"] else _OF_NCCL[found["old"]]
+    return _OF_TENSORFLOW[match["new"]] if match["new"] else _OF_NCCL[match["old"]]
+
+
+@remembered
+def _element_bytes(dtype: str) -> int | None:
+    return _BYTES.get(re.sub(r"[^a-z0-9]", "", dtype[:50].removeprefix("c10::").lower()))
 
 
 def message_bytes(elements: int, dtype: str) -> int | None:
@@ -140,5 +147,5 @@ def message_bytes(elements: int, dtype: str) -> int | None:
     >>> message_bytes(1024, "BFloat16"), message_bytes(10, "c10::Half"), message_bytes(1, "?")
     (2048, 20, None)
     """
-    size = _BYTES.get(re.sub(r"[^a-z0-9]", "", dtype[:50].removeprefix("c10::").lower()))
+    size = _element_bytes(dtype)
     return elements * size if size is not None and 0 <= elements < _MOST_ELEMENTS else None

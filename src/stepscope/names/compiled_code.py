@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 
+from stepscope.regex import regex
+
 _LONGEST = 2_048
-_REGION = re.compile(r"Torch-Compiled Region: (?P<frame>\d{1,9})/\d")  # torch/_dynamo: "frame id/compile id"
-_COMPILED = re.compile(
+_REGION = regex(r"Torch-Compiled Region: (?P<frame>\d{1,9})/\d")  # torch/_dynamo: "frame id/compile id"
+_COMPILED = regex(
     r"Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph|CompiledFxGraph"  # torch/_dynamo, _inductor
 )
-_PREPARES = re.compile(r"TorchDynamo Cache Lookup|AOTDispatcher Runtime Wrapper Prologue|Pregraph bytecode")
-_EAGER_OP = re.compile(r"EagerLocalExecute(?:Async)?: (?!__(?:inference|forward|backward)_)")  # eager/execute.cc
-_RESUMED = re.compile(r"(?P<file>[^()]+)\(\d+\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$")
+_PREPARES = regex(r"TorchDynamo Cache Lookup|AOTDispatcher Runtime Wrapper Prologue|Pregraph bytecode")
+_EAGER_OP = regex(r"EagerLocalExecute(?:Async)?: (?!__(?:inference|forward|backward)_)")  # eager/execute.cc
+_STAYS = regex(
+    r"dot|mat_?mul|conv(?!ert)|gemm|einsum|attention|ynn_|custom-call|sort|fft|cholesky|triangular|scatter|rng|while",
+    re.IGNORECASE,
+)
+_RESUMED = regex(r"(?P<file>[^()]+)\(\d+\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$")
 
 
 def compiled_frame(name: str) -> int | None:
@@ -45,6 +51,20 @@ def is_eager_op(name: str) -> bool:
     [True, False]
     """
     return _EAGER_OP.match(name[:_LONGEST]) is not None
+
+
+def is_eager_call(name: str) -> bool:
+    """Whether Python asks TensorFlow to run an op inside."""
+    return name.startswith(("TFE_Py_", "EagerExecute"))
+
+
+def stays_when_compiled(name: str) -> bool:
+    """Whether an op computes much the same in compiled code: a product, a sort. The others become part of one loop.
+
+    >>> [stays_when_compiled(op) for op in ("dot_general.1", "ynn_fusion", "wrapped_tanh", "convert_fusion", "BiasAdd")]
+    [True, True, False, False, False]
+    """
+    return _STAYS.search(name[:_LONGEST]) is not None
 
 
 def resumed_at(name: str) -> str | None:

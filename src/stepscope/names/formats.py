@@ -13,6 +13,7 @@ from collections.abc import Callable
 from stepscope.hardware.peaks import Precision
 from stepscope.names.remembered import remembered
 from stepscope.names.symbols import ANONYMOUS, LONGEST, subject, without_parameters
+from stepscope.regex import regex
 
 _P = Precision
 NO_FORMAT = "no number format in the name"
@@ -27,7 +28,7 @@ _TYPE_PATTERNS = (
     (_P.FP64, r"double[234]?"),
     (_P.INT8, r"int8_t|signed char"),
 )
-_TYPE = re.compile(r"(?<!\w)(?:" + "|".join(f"(?P<{p}>{r})" for p, r in _TYPE_PATTERNS) + r")(?!\w)")
+_TYPE = regex(r"(?<!\w)(?:" + "|".join(f"(?P<{p}>{r})" for p, r in _TYPE_PATTERNS) + r")(?!\w)")
 _TOKENS = {
     "bf16": _P.BF16, "bfloat16": _P.BF16, "fp16": _P.FP16, "f16": _P.FP16, "half": _P.FP16, "tf32": _P.TF32,
     "fp32": _P.FP32, "f32": _P.FP32, "float": _P.FP32, "f64": _P.FP64,
@@ -35,25 +36,25 @@ _TOKENS = {
     "i8": _P.INT8,
 }  # fmt: skip
 _ANY_TOKEN = "|".join(sorted(_TOKENS, key=len, reverse=True))
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"(?<![a-z\d])(?:mx|nv)?({_ANY_TOKEN})(?:\1|f32|i32|e4m3|e5m2)?(?![a-z\d])"
     # Triton joins operands by "x"; CuTe writes the type of each tensor pointer.
     r"|(?:(?<=_)(?=\w{3,4}x(?:bf16|fp16|fp8|mx|nv))|(?<=tensorptr))(bf16|fp16|f16|fp8)"
 )
 _OPERAND = r"(?:E4m3|E5m2|E2m1|Bfloat16|Fp16|Tf32|Int8)"
-_OPERANDS = re.compile(
+_OPERANDS = regex(
     rf"^(?:bmm|gemm)_[A-Za-z\d]+?_((?:(?:Mx|Nv)?{_OPERAND})+)_Fp"
     rf"|^fmha\w*_Q(?:kv)?({_OPERAND}(?:Kv{_OPERAND})?)O"
 )
-_ATOM = re.compile(r"SM\d+_\d+x\d+x\d+_(?:F32|F16|S32|F64)(BF16|F16|TF32|E4M3|E5M2|S8|F64)")
-_NVJET = re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_")
+_ATOM = regex(r"SM\d+_\d+x\d+x\d+_(?:F32|F16|S32|F64)(BF16|F16|TF32|E4M3|E5M2|S8|F64)")
+_NVJET = regex(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_")
 _NVJET_LETTERS = {"t": _P.BF16, "h": _P.FP16, "q": _P.FP8, "r": _P.FP8, "o": _P.FP4}
-_TENSILE = re.compile(r"Cijk_A[a-z]+_B[a-z]+_(?:(S_MX)|(F8|B8|F4|4xi8|I8|[HBSDCZ]))")
+_TENSILE = regex(r"Cijk_A[a-z]+_B[a-z]+_(?:(S_MX)|(F8|B8|F4|4xi8|I8|[HBSDCZ]))")
 _TENSILE_LETTERS = {
     "F8": _P.FP8, "B8": _P.FP8, "F4": _P.FP4, "4xi8": _P.INT8, "I8": _P.INT8, "H": _P.FP16, "B": _P.BF16,
     "S": _P.FP32, "C": _P.FP32, "D": _P.FP64, "Z": _P.FP64,
 }  # fmt: skip
-_MATH = re.compile(r"(?<![a-z\d])(gc|[shdczi])(\d{3,6})?(?:gemm|cudnn|fprop|dgrad|wgrad)")
+_MATH = regex(r"(?<![a-z\d])(gc|[shdczi])(\d{3,6})?(?:gemm|cudnn|fprop|dgrad|wgrad)")
 _MATH_LETTERS = {
     "gc": _P.FP32,
     "s": _P.FP32,
@@ -64,17 +65,17 @@ _MATH_LETTERS = {
     "i": _P.INT8,
 }
 _CK_TYPES = (
-    (_P.BF16, re.compile(r"DF16b|(?<![a-z])t{2,3}f")),
-    (_P.FP16, re.compile(r"DF16_")),
-    (_P.FP8, re.compile(r"[bf]f?8_(?:fnuz|ocp)_t")),
+    (_P.BF16, regex(r"DF16b|(?<![a-z])t{2,3}f")),
+    (_P.FP16, regex(r"DF16_")),
+    (_P.FP8, regex(r"[bf]f?8_(?:fnuz|ocp)_t")),
 )
-_ENCLOSING = re.compile(r"\([^()]*\)(?=(?: const)?::)")
-_POINTER = re.compile(r"(?<![\w:])([\w:]+)(?: const)?\s*\*")
+_ENCLOSING = regex(r"\([^()]*\)(?=(?: const)?::)")
+_POINTER = regex(r"(?<![\w:])([\w:]+)(?: const)?\s*\*")
 _NCCL_TYPES = {
     "f32": _P.FP32, "float": _P.FP32, "f16": _P.FP16, "half": _P.FP16, "bf16": _P.BF16, "bfloat16": _P.BF16,
     "f64": _P.FP64, "double": _P.FP64, "i8": _P.INT8, "int8": _P.INT8, "f8e4m3": _P.FP8, "f8e5m2": _P.FP8,
 }  # fmt: skip
-_NCCL_TYPE = re.compile(
+_NCCL_TYPE = regex(
     r"(?:sum|prod|min|max|minmax|avg|premulsum|sumpostdiv)_+(?:nv_|hip_)?("
     + "|".join(_NCCL_TYPES)
     + r")(?:_t)?(?![a-z\d])"
@@ -91,9 +92,9 @@ def operand_format(text: str) -> tuple[Precision | None, str]:
         return None, "cuDNN names fp16 and bf16 attention alike"
     about = subject(text)
     for read, evidence in _READERS:
-        found = read(text, about)
-        if found is not None:
-            return found, evidence
+        precision = read(text, about)
+        if precision is not None:
+            return precision, evidence
     return None, NO_FORMAT
 
 

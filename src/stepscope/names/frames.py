@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-import re
 
-_FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
-_HANDS_ON = re.compile(r"(?:^|[/\\\\])torch[/\\\\](?:_tensor|functional|nn[/\\\\]functional)\.py\(\d+\): ")
-_PROFILER = re.compile(r"(?:^|/)torch/(?:autograd/profiler(?:_util)?|profiler/profiler)\.py\(\d+\): ")
+from stepscope.regex import regex
+
+_FRAME = regex(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
+_C_CODE = regex(r"<built-in function (\w+)>|<unknown> (\w+)")
+"""Functions of C code, and methods, as the tracer of TSL names them."""
+_HANDS_ON = regex(r"(?:^|[/\\\\])torch[/\\\\](?:_tensor|functional|nn[/\\\\]functional)\.py\(\d+\): ")
+_PROFILER = regex(r"(?:^|/)torch/(?:autograd/profiler(?:_util)?|profiler/profiler)\.py\(\d+\): ")
 
 
 def frame_parts(name: str) -> tuple[str, int, str] | None:
@@ -29,6 +32,16 @@ def names_function(name: str, path: str, function: str) -> bool:
         return False
     file, whole = parts[0].replace("\\", "/"), _plain(path.replace("\\", "/"))
     return whole == file or whole.endswith(f"/{file}")
+
+
+def called_name(name: str) -> str:
+    """What code calls the function by that a frame names: ``asarray`` of ``<built-in function asarray>``; empty where
+    nothing tells."""
+    parts = frame_parts(name)
+    if parts:
+        return parts[2]
+    match = _C_CODE.fullmatch(name)
+    return match[1] or match[2] if match else ""
 
 
 def hands_on(frame: str) -> bool:

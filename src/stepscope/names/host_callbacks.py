@@ -7,21 +7,21 @@ which JAX wraps what the user gave is ``_wrapped_callback``, in ``mlir.py`` of o
 
 from __future__ import annotations
 
-import re
+from stepscope.regex import regex
 
 HOST_CALLBACK = "host-callback"
 """The category of such an op: its opcode is only ``custom-call``."""
 
 _LONGEST = 512
-_TARGET = re.compile(r"xla_(?:ffi_|buffer_)?(?:partitioned_)?python_(?:cpu|gpu)_callback$")
-_OP = re.compile(r"%?(?:(?:pure|io|debug|buffer)_callback|debug_print)(?:\.\d+)*$")
-_WAY = re.compile(
+_TARGET = regex(r"xla_(?:ffi_|buffer_)?(?:partitioned_)?python_(?:cpu|gpu)_callback$")
+_OP = regex(r"%?(?:(?:pure|io|debug|buffer)_callback|debug_print)(?:\.\d+)*$")
+_WAY = regex(
     r"(?:^|/)(?:callback|debugging|mlir|api|pxla|dispatch|profiler|array|util|tree_util)\.py\(\d+\): "
     r"(?:_?callback(?:_impl)?|\w+_callback|\w+_callback_impl|_flat_callback|merge_callback_args|__call__|<\w+>|wrapper"
     r"|device_put|shard_args|_batched_device_put_impl|_shard_np_array|batched_device_put|__format__|__array__|_value"
     r"|tree_\w+)$"
 )
-_WRAPPER = re.compile(r"\(\d+\): _wrapped_callback$")
+_WRAPPER = regex(r"\(\d+\): _wrapped_callback$")
 
 
 def calls_python(target: str) -> bool:

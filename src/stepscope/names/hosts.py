@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from stepscope.names.remembered import remembered
 from stepscope.record import record
+from stepscope.regex import regex
 
 _LONGEST = 2_048
 
@@ -44,12 +45,12 @@ def classify_host_name(name: str, is_python: bool) -> HostRole | None:
     return None
 
 
-_FRAME = re.compile(r"(?P<path>[^()]+)\(\d+\): (?P<function>.+)$")
+_FRAME = regex(r"(?P<path>[^()]+)\(\d+\): (?P<function>.+)$")
 _ANY = r".+"
 
 
 def _frame(role: HostRole, path: str, functions: str) -> tuple[HostRole, re.Pattern[str], re.Pattern[str]]:
-    return role, re.compile(rf"(?:^|/){path}"), re.compile(rf"(?:{functions})$")
+    return role, regex(rf"(?:^|/){path}"), regex(rf"(?:{functions})$")
 
 
 _R = HostRole
@@ -127,41 +128,41 @@ _FRAMES = tuple(_frame(role, path, "|".join(functions)) for role, path, *functio
      r"__call__|_?preprocess"),
 ))  # fmt: skip
 _BUILT_INS = (
-    (_R.INPUT, re.compile(
+    (_R.INPUT, regex(
         r"^<built-in (?:function (?:imread|imreadmulti|imdecode|imdecodemulti)>"
         r"|method (?:async_)?encode\w* of (?:tokenizers\.|builtins\.CoreBPE|tiktoken)"
         r"|method (?:decode|demux|seek) of av\."
         r"|method (?:read|grab|retrieve) of cv2\.VideoCapture\b"
         r"|method (?:decode\w*|read) of (?:decord|torchcodec|simplejpeg|turbojpeg|nvjpeg))")),
     # gc.collect is a function of its module, so its repr has no owner; methods named collect have one.
-    (_R.GC, re.compile(r"^<built-in function collect>$")),
-    (_R.PROFILER, re.compile(
+    (_R.GC, regex(r"^<built-in function collect>$")),
+    (_R.PROFILER, regex(
         r"^<built-in (?:function|method) (?:_(?:en|dis)able_profiler\w*|_prepare_profiler|_kineto_step"
         r"|_add_metadata_json|kineto_available)\b")),
 )  # fmt: skip
 _RANGES = (
-    (_R.COMPILE, re.compile(
+    (_R.COMPILE, regex(
         r"\(dynamo_timed\)$|^(?:entire_frame_compile|entire_backward_compile|backend_compile|inductor_compile"
         r"|compile_attempt_\d+|_compile\.compile_inner|create_aot_dispatcher_function|compile_fx_inner)\b"
         r"|^XlaCompile\b|(?:^|::)XlaCompilationCache::|Client::Compile\b|^\w+Compiler::"
         r"|^(?:Lazy Function Loading|Runtime Triggered Module Loading|Driver Compiler)$")),
-    (_R.PROFILER, re.compile(r"^(?:Activity Buffer Request|Buffer Flush|Instrumentation|Resource)$")),
-    (_R.GC, re.compile(r"^(?:Python )?(?:GC|gc|gc[._]collect|garbage[ _]collect(?:ion)?)$")),
+    (_R.PROFILER, regex(r"^(?:Activity Buffer Request|Buffer Flush|Instrumentation|Resource)$")),
+    (_R.GC, regex(r"^(?:Python )?(?:GC|gc|gc[._]collect|garbage[ _]collect(?:ion)?)$")),
     # Ops of TensorFlow: alone, as "<name>:<type>", or run eagerly (common_runtime/eager/execute.cc, seen).
-    (_R.CHECKPOINT_IO, re.compile(
+    (_R.CHECKPOINT_IO, regex(
         r"^(?:SaveV2|RestoreV2|MergeV2Checkpoints)\b"
         r"|(?:^EagerLocalExecute(?:Async)?: |^[^: ]+:)"
         r"(?:Save(?:V2|Slices)?|Restore(?:V2|Slice)?|MergeV2Checkpoints|WriteFile)$")),
-    (_R.INPUT, re.compile(
+    (_R.INPUT, regex(
         r"^enumerate\(\w+\)#|(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*Infeed(?:Enqueue|Dequeue))"
         r"|^Iterator::|^infeed\b")),
 )  # fmt: skip
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPELLED = (
-    (_R.CHECKPOINT_IO, re.compile(
+    (_R.CHECKPOINT_IO, regex(
         r"\b(?:sav|load|writ|restor|dump)(?:e|ing)? (?:the |model )?checkpoint\b"
         r"|\bcheckpoint (?:sav|load|writ|restor)(?:e|ing)?\b|\bmodel checkpoint\b")),
-    (_R.INPUT, re.compile(r"\bdata ?load(?:ing|er)?(?: next| iter| wait| fetch)?$"
+    (_R.INPUT, regex(r"\bdata ?load(?:ing|er)?(?: next| iter| wait| fetch)?$"
                           r"|\b(?:load|next|get|fetch|wait for) (?:next )?batch$")),
 )  # fmt: skip
 
@@ -175,9 +176,7 @@ def is_warm_up(name: str) -> bool:
     return _WARM_UP.search(name[:_LONGEST]) is not None
 
 
-_WARM_UP = re.compile(
-    r"^(?!.*(?:\blr|lr\b|_lr|lr_|learning|sched)).*(?<![a-z])warm(?:ing)?[ _-]?up(?![a-z])", re.IGNORECASE
-)
+_WARM_UP = regex(r"^(?!.*(?:\blr|lr\b|_lr|lr_|learning|sched)).*(?<![a-z])warm(?:ing)?[ _-]?up(?![a-z])", re.IGNORECASE)
 
 
 def is_code_loading(name: str) -> bool:
@@ -258,25 +257,23 @@ def only_wraps(frame: str) -> bool:
     return _WRAPS.search(frame[:_LONGEST].replace("\\", "/")) is not None
 
 
-_OWN = re.compile(r"(?:^|/)(?:torch/(?!utils/tensorboard/)|torch_xla/|triton/|jax/|jaxlib/|tensorflow/|keras/)")
-_RUNS_OTHERS = re.compile(
+_OWN = regex(r"(?:^|/)(?:torch/(?!utils/tensorboard/)|torch_xla/|triton/|jax/|jaxlib/|tensorflow/|keras/)")
+_RUNS_OTHERS = regex(
     r"autograd::engine|ExecutorState::Process|ExecutorDoneCallback$|FunctionRun$|SessionRun$|RunGraph"
     r"|TFE_Py_|Eager(?:Kernel)?Execute$|EagerLocalExecute(?:Async)?: __|KernelAndDevice\w+::Run"
 )
-_WALKS = re.compile(
+_WALKS = regex(
     r"(?:^|/)torch/nn/modules/module\.py\(\d+\): (?:_?named_(?:members|modules|parameters|buffers|children)|modules"
     r"|parameters|buffers|children|state_dict|apply|_apply|train|eval|requires_grad_|get_submodule|get_parameter)$"
 )
-_WRAPS = re.compile(r"(?:^|/)(?:contextlib|functools)\.py\(|^<frozen |^<string>\(|(?:^|/)torch/utils/_contextlib\.py\(")
-_GIVING = re.compile(
+_WRAPS = regex(r"(?:^|/)(?:contextlib|functools)\.py\(|^<frozen |^<string>\(|(?:^|/)torch/utils/_contextlib\.py\(")
+_GIVING = regex(
     r"(?:^|/)torch/(?:(?:nn|optim|autograd|amp|_dynamo|_functorch|fx|distributed)/"
     r"|(?:_tensor|_ops|_compile|_jit_internal|functional|overrides|utils/(?:_contextlib|_foreach_utils|checkpoint))"
     r"\.py\()"
 )
 # What these make of a tensor is Python's own: a list of its numbers takes as long as they are many.
-_GIVING_C = re.compile(
-    r"^<built-in method (?!tolist\b|numpy\b|__reduce)\w+ of (?:Tensor|Parameter|Buffer|torch\._C\.\S+) "
-)
+_GIVING_C = regex(r"^<built-in method (?!tolist\b|numpy\b|__reduce)\w+ of (?:Tensor|Parameter|Buffer|torch\._C\.\S+) ")
 
 
 def _spelled(text: str) -> HostRole | None:
@@ -333,7 +330,7 @@ RANK_MODULES = 15
 
 _N = r"(?P<number>\d{1,15})"
 STEP_SOURCES = tuple(
-    StepSource(rank, title, re.compile(f"{form}$"), ends)
+    StepSource(rank, title, regex(f"{form}$"), ends)
     for rank, title, form, ends in (
         (0, "torch.profiler", rf"ProfilerStep#{_N}", False),
         (1, "stepscope", rf"stepscope\.step#{_N}", False),

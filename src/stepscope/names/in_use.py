@@ -7,12 +7,12 @@ Sources: torch/optim (``_foreach_*``, ``_fused_adam_`` …), aten/src/ATen/nativ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.compiled_code import is_compiled
+from stepscope.regex import regex
 
 
 class Feature(StrEnum):
@@ -41,18 +41,18 @@ class Feature(StrEnum):
 
 
 # Norms, copies and zeroing of many tensors are not the optimizer's update.
-_FOREACH = re.compile(r"aten::_foreach_(?!norm|copy|zero|max)")
-_FUSED = re.compile(
+_FOREACH = regex(r"aten::_foreach_(?!norm|copy|zero|max)")
+_FUSED = regex(
     r"aten::_fused_(?:adam|sgd|adagrad)|Fused(?:Adam|Sgd|Adagrad)MathFunctor|multi_tensor_(?:distopt_)?(?:fused_)?adam"
     r"|Optimizer\.step#(?:Fused|DeepSpeedCPU)"
 )
 
 
-_OPTIMIZER = re.compile(rf"Optimizer\.step#|(?:^|/)torch/optim/(?!lr_scheduler|swa_utils)\w+\.py\(|{_FUSED.pattern}")
+_OPTIMIZER = regex(rf"Optimizer\.step#|(?:^|/)torch/optim/(?!lr_scheduler|swa_utils)\w+\.py\(|{_FUSED.pattern}")
 _LOOPS = (
-    (Feature.TRAINER, re.compile(r"(?:^|/)transformers/trainer\.py\(\d+\): ")),
-    (Feature.LIGHTNING, re.compile(r"(?:^|/)(?:pytorch_)?lightning/(?:pytorch/)?(?:loops|trainer)/")),
-    (Feature.ACCELERATE, re.compile(r"(?:^|/)accelerate/(?:accelerator|data_loader|optimizer)\.py\(")),
+    (Feature.TRAINER, regex(r"(?:^|/)transformers/trainer\.py\(\d+\): ")),
+    (Feature.LIGHTNING, regex(r"(?:^|/)(?:pytorch_)?lightning/(?:pytorch/)?(?:loops|trainer)/")),
+    (Feature.ACCELERATE, regex(r"(?:^|/)accelerate/(?:accelerator|data_loader|optimizer)\.py\(")),
 )
 """Libraries that run the loop, by their Python frames."""
 
@@ -63,20 +63,20 @@ def in_use(names: Iterable[str]) -> frozenset[Feature]:
     >>> sorted(in_use(["aten::_foreach_add_", "cudaGraphLaunch"])), in_use(["aten::_foreach_norm"])
     ([<Feature.FOREACH: 'foreach'>, <Feature.GRAPHS: 'graphs'>], frozenset())
     """
-    found: set[Feature] = set()
+    features: set[Feature] = set()
     for name in names:
         text = name[:2_048]
         if text == "SessionRun":
-            found.add(Feature.SESSION)
+            features.add(Feature.SESSION)
         if _OPTIMIZER.search(text):
-            found.add(Feature.OPTIMIZER)
-        found.update(loop for loop, pattern in _LOOPS if pattern.search(text.replace("\\", "/")))
+            features.add(Feature.OPTIMIZER)
+        features.update(loop for loop, pattern in _LOOPS if pattern.search(text.replace("\\", "/")))
         if _FOREACH.match(text):
-            found.add(Feature.FOREACH)
+            features.add(Feature.FOREACH)
         elif _FUSED.search(text):
-            found.add(Feature.FUSED)
+            features.add(Feature.FUSED)
         elif is_compiled(text):
-            found.add(Feature.COMPILED)
+            features.add(Feature.COMPILED)
         elif classify_call(text[:200]).role is CallRole.GRAPH_LAUNCH:
-            found.add(Feature.GRAPHS)
-    return frozenset(found)
+            features.add(Feature.GRAPHS)
+    return frozenset(features)

@@ -18,7 +18,6 @@ pplx-garden, TensorRT-LLM's ``moeA2A``. A kernel that multiplies matrices and co
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from stepscope.hardware.peaks import Precision
@@ -26,6 +25,7 @@ from stepscope.names.formats import message_format, op_precision, operand_format
 from stepscope.names.remembered import remembered
 from stepscope.names.symbols import LONGEST, subject
 from stepscope.record import record
+from stepscope.regex import regex
 
 __all__ = ["Collective", "Family", "KernelTraits", "Precision", "Tri", "describe", "op_precision"]
 
@@ -113,7 +113,7 @@ def describe(name: str) -> KernelTraits:
     return KernelTraits(family, None, tensor_core, reason, eligible, precision, evidence)
 
 
-_KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in (
+_KINDS = tuple((kind, regex(pattern)) for kind, pattern in (
     (Collective.REDUCE_SCATTER, r"reduce[_-]?scatter|userbuffers_\w{0,80}_rs(?![a-z])"),
     (Collective.ALL_GATHER, r"all[_-]?gather|fcollect|userbuffers_\w{0,80}_ag(?![a-z])"),
     (Collective.ALL_REDUCE, r"all[_-]?reduce|cross_device_reduce|^(?:void )?rdxn_|userbuffers_fp16_sum_inplace"),
@@ -126,25 +126,25 @@ _KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in (
     (Collective.REDUCE, r"reduce"),
 ))  # fmt: skip
 _REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE, Collective.GENERIC)
-_LIBRARY = re.compile(r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
-_NAMESPACE = re.compile(
+_LIBRARY = regex(r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
+_NAMESPACE = regex(
     r"(?:^|::|void )(?:deep_ep|uccl|nixl_ep|hybrid_ep|mori|mscclpp|rocshmem|nvshmem_extension|symmetric_memory"
     r"|intranode|internode(?:_ll)?)::"
 )
-_CUSTOM = re.compile(
+_CUSTOM = regex(
     r"cross_device_reduce|(?<!warp)(?<!warp_)(?<!block)(?<!block_)(?<!cta)(?<!cta_)(?<!wave)(?<!wave_)(?<!quad)"
     r"(?<!quad_)(?<!thread)(?<!thread_)(?:all_?reduce|all_?gather|reduce_?scatter)|all_?to_?all|userbuffers_"
     r"|^(?:barrier|sync|fcollect|broadcast|rdxn|quiet|signal_op|signal_wait)\w{0,20}_on_stream_kernel"
     r"|(?:^|[:_])ep(?:dispatch|combine)[a-z]|moea2a(?:dispatch|combine)kernel|a2a_(?:dispatch|combine)_(?:send|recv)_"
 )
-_LOCAL = re.compile(r"layout|convert_?dispatch|local_?expert_?count|init_array")
+_LOCAL = regex(r"layout|convert_?dispatch|local_?expert_?count|init_array")
 """What those libraries do on one device alone: counting tokens, arranging what has come."""
-_PRODUCT = re.compile(r"gemm|matmul|flux_")
-_XLA = re.compile(
+_PRODUCT = regex(r"gemm|matmul|flux_")
+_XLA = regex(
     r"^%?(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-(?:permute|broadcast)"
     r"|send|recv)(?:-start|-done)?(?:\.\d+)?$"
 )
-_INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|spl)_")
+_INDUCTOR = regex(r"^triton_(?:poi|red|per|tem|for|spl)_")
 
 
 def _collective(lowered: str, about: str) -> Collective | None:
@@ -158,7 +158,7 @@ def _collective(lowered: str, about: str) -> Collective | None:
 
 # Repeats inside a pattern are bounded (``\w{0,80}``): reading a hostile name must not cost its length squared.
 _F = Family
-_RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, eligible, *patterns in (
+_RULES = tuple((family, eligible, regex("|".join(patterns))) for family, eligible, *patterns in (
     (_F.MEMSET, False, r"memset|fillbuffer"),
     (_F.ELEMENTWISE, False, r"tensoropwith|optensor"),
     (_F.COPY, False, r"^memcpy|reshape_and_cache|nchwtonhwc|nhwctonchw"),
@@ -200,7 +200,7 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
      r"swiglu|rotary|rope|fill|scal_kernel|^wrapped_|^loop_\w*fusion"),
 ))  # fmt: skip
 _FUNCTORS = tuple(
-    (family, re.compile(pattern))
+    (family, regex(pattern))
     for family, pattern in (
         (_F.RANDOM, r"dropout|bernoulli"),
         (_F.OPTIMIZER, r"adam|sgd|lamb(?!da)|adagrad"),
@@ -222,7 +222,7 @@ def _family(lowered: str, about: str) -> tuple[Family, bool]:
 
 
 _FMA = "no MMA shape: FMA units"
-_EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, reason in (
+_EVIDENCE = tuple((answer, regex(pattern), reason) for answer, pattern, reason in (
     (Tri.NO, r"_simt_|opclasssimt", "CUTLASS calls it SIMT: no tensor cores"),
     (Tri.NO, r"_(?:ffma|dfma|hfma2?|idp4a)_", "the name says FMA units"),
     (Tri.NO, r"fmha_cutlass[fb]_\w{0,80}sm50|fmha_cutlass[fb]_f32_\w{0,80}sm7", "this architecture's build is SIMT"),
@@ -252,7 +252,7 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
      "MIOpen or Composable Kernel without matrix instructions"),
     (Tri.NO, r"winograd", "Winograd on FMA units"),
 ))  # fmt: skip
-_MATRIX_TOKEN = re.compile(r"(?:^|_)(?:hmma|imma|wgmma|umma|tcgen05|mfma|wmma|xdlops|tensorop)(?:_|$)")
+_MATRIX_TOKEN = regex(r"(?:^|_)(?:hmma|imma|wgmma|umma|tcgen05|mfma|wmma|xdlops|tensorop)(?:_|$)")
 _TENSOR_ONLY = (Precision.TF32, Precision.FP8, Precision.FP4)
 _WORK = {
     Family.MEMSET: "fills memory",

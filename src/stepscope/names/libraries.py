@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from stepscope.regex import regex
 
 LIBRARIES = frozenset(
     (
@@ -52,14 +52,22 @@ LIBRARY_FILES = frozenset(
 )
 """Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
 
+INSTALLED = "site-packages/…/"
+"""In front of a file's name: a package's, of which is not known."""
+
 LIBRARY_FUNCTIONS = {
     # tensorflow/python/framework/ops.py: how a tensor is read
-    "ops.py": re.compile(r"_?numpy(?:_internal)?|__(?:float|int|bool|index|array|len|format|repr|str)__"),
+    "ops.py": regex(r"_?numpy(?:_internal)?|__(?:float|int|bool|index|array|len|format|repr|str)__"),
     # jax/_src/nn/functions.py: what jax.nn computes
-    "functions.py": re.compile(
+    "functions.py": regex(
         r"_?(?:relu6?|squareplus|softplus|sparse_plus|soft_sign|sigmoid|sparse_sigmoid|silu|mish|log_sigmoid|elu|selu"
         r"|celu|gelu|glu|leaky_relu|hard_(?:tanh|sigmoid|silu)|identity|(?:log_)?softmax|logsumexp|log1mexp"
         r"|standardize|one_hot|dot_product_attention)(?:_\w+)?"
     ),
 }
 """Of files that the user may have, too, the functions that are a framework's."""
+
+
+def is_no_place(file: str) -> bool:
+    """Whether a file is a package's that nobody could find by this name."""
+    return file in LIBRARY_FILES or file.startswith(INSTALLED)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
+from stepscope.regex import regex
+
 _LONGEST = 2_048
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_FRAME = re.compile(r"^.+?\(\d+\): (?P<function>.+)$")
+_WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FRAME = regex(r"^.+?\(\d+\): (?P<function>.+)$")
 
 
 class LoopPhase(StrEnum):
@@ -39,6 +40,6 @@ def loop_phase(name: str) -> LoopPhase | None:
     (<LoopPhase.VALIDATION: 'validation'>, None)
     """
     text = name[:_LONGEST]
-    found = _FRAME.match(text)
-    words = {word.lower() for word in _WORDS.findall(found["function"] if found else text)}
+    match = _FRAME.match(text)
+    words = {word.lower() for word in _WORDS.findall(match["function"] if match else text)}
     return next((kind for kind, known in _KINDS if not words.isdisjoint(known)), None)

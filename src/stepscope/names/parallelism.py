@@ -8,11 +8,11 @@ DeepSpeed's and Horovod's module paths, the layers of Megatron-LM and vLLM (``Ro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 
 from stepscope.names.remembered import remembered
+from stepscope.regex import regex
 
 
 class Layout(StrEnum):
@@ -40,7 +40,7 @@ class Layout(StrEnum):
 
 
 _SIGNS = tuple(
-    (layout, re.compile(pattern))
+    (layout, regex(pattern))
     for layout, pattern in (
         (Layout.BUFFERS, r"_broadcast_coalesced|_sync_(?:module_)?buffers|DistributedDataParallel\.forward"),
         (Layout.DATA, r"DistributedDataParallel|distributed\.ddp\.reducer|^nn\.Module: DDP_|horovod|HorovodAllreduce"),

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import re
-
 from stepscope.names.hosts import gives_ops, is_frameworks_own, walks_modules
+from stepscope.regex import regex
 
 _LONGEST = 2_048
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_FRAME = re.compile(r"^(?P<file>.+?)\(\d+\): (?P<function>.+)$")
+_WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FRAME = regex(r"^(?P<file>.+?)\(\d+\): (?P<function>.+)$")
 
-_FOR_PEOPLE = re.compile(
+_FOR_PEOPLE = regex(
     r"^(?:log(?:s|ger|ging)?|print|report(?:s|ing)?|progress|metrics?|callbacks?|hooks?|sav(?:e|ing)|dump|plot|display"
     r"|show|checkpoints?|eval|evaluate|validat(?:e|ion)|summary|summari[sz]e|track|monitor|barrier|scheduler|write"
     r"|send|upload|profil(?:e|er))$"
 )
-_TOOLS = re.compile(
+_TOOLS = regex(
     r"(?:^|/)(?:stepscope|logging|wandb|tensorboard\w*|tqdm|mlflow|rich|loguru|matplotlib|comet_ml|neptune|clearml|aim"
     r"|prometheus_client|torchmetrics|torch/(?:distributed|optim|nn|autograd|cuda|profiler))/|(?:^|/)json/encoder\.py\("
     r"|^<built-in (?:function|method) (?:print|dumps?|collect|flush|write)\b|^(?:Optimizer\.|nccl:|gloo:|c10d)"
 )
-_BATCH = re.compile(
+_BATCH = regex(
     r"^(?:batch(?:es)?|data(?:set|sets|loader|loaders)?|inputs?|samples?|examples?|records?|collate|tokeni[sz]e|tokens)$"
 )
-_OUTPUT = re.compile(
-    r"^(?:decode|detokeni[sz]e|outputs?|predictions?|results?|responses?|answer|loss|losses|postprocess)$"
-)
+_OUTPUT = regex(r"^(?:decode|detokeni[sz]e|outputs?|predictions?|results?|responses?|answer|loss|losses|postprocess)$")
 
 
 def makes_no_batch(name: str) -> bool:
@@ -47,8 +44,8 @@ def says_batch(name: str) -> bool:
     (True, True, False)
     """
     text = name[:_LONGEST].replace("\\", "/")
-    found = _FRAME.match(text)
-    file = found["file"].rpartition("/")[2].removesuffix(".py") if found else ""
+    match = _FRAME.match(text)
+    file = match["file"].rpartition("/")[2].removesuffix(".py") if match else ""
     words = (*_words(text), *_split(file))
     return any(map(_BATCH.match, words)) and not any(map(_OUTPUT.match, words))
 
@@ -94,7 +91,7 @@ def is_anonymous(frame: str) -> bool:
 _FILLS = ("aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
           "aten::resize_", "aten::detach_", "aten::set_", "aten::requires_grad_")  # fmt: skip
 """What ops that make tensors do inside, to tensors that are theirs."""
-_MAKES = re.compile(
+_MAKES = regex(
     r"<built-in (?:method|function) (?:tensor|as_tensor|asarray|from_numpy|frombuffer|stack|cat|randint|randn|rand"
     r"|randperm|normal|index_select) |<built-in (?:function|method) (?:from_numpy|frombuffer|as_tensor)\b"
     r"|aten::(?:stack|cat|randint|randn|rand|randperm|index|index_select|lift_fresh)$"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from stepscope.regex import regex
+
 _LONGEST = 2_048
 
 
@@ -43,7 +45,7 @@ def trains_on_device(kernel: str) -> bool:
     )
 
 
-_TRAINING = re.compile(
+_TRAINING = regex(
     r"^autograd::engine::evaluate_function|^\W*backward\W*$|^Optimizer\.(?:step|zero_grad)#"  # PyTorch's ranges
     r"|^(?:[\w:]*::)?[A-Z]\w*Backward\d*$|^torch::autograd::AccumulateGrad$|^aten::\w+_backward\w*$"  # its autograd
     r"|^aten::_(?:fused|foreach)_(?:adam|adamw|sgd|adagrad)_?$|_amp_(?:foreach_non_finite_check_and_unscale|update_scale)_"
@@ -54,13 +56,13 @@ _TRAINING = re.compile(
     r"|(?:^|[/:])(?:Resource)?(?:Sparse)?Apply(?:Adam|Momentum|GradientDescent|RMSProp|Adagrad|Ftrl)\w*$"
     r"|(?:^|[^A-Za-z])train(?:ing)?_step(?:$|[^A-Za-z])"
 )
-_BACKWARD_KERNEL = re.compile(
+_BACKWARD_KERNEL = regex(
     r"[Ww]grad|(?:^|[^A-Za-z])wrw(?:$|[^A-Za-z])|[Bb]wd_?[Ww]eight"
     r"|(?:^|[^A-Za-z])(?:bwd|bw|backward)(?:$|[^A-Za-z])|[a-z]Backward(?:$|[^a-z])|[a-z]Bwd(?:$|[^a-z])"
     r"|multi_tensor_apply_kernel.*(?:[Aa]dam|[Ll]amb|LAMB|SGD|Novo|Adagrad)|(?:^|[^A-Za-z])[Ff]used_?[Aa]dam"
 )
-_CONVOLUTION = re.compile(r"conv|igemm|dgrad", re.IGNORECASE)
-_OF_WEIGHTS = re.compile(r"wgrad|(?:^|[^a-z])wrw(?:$|[^a-z])|weight", re.IGNORECASE)
+_CONVOLUTION = regex(r"conv|igemm|dgrad", re.IGNORECASE)
+_OF_WEIGHTS = regex(r"wgrad|(?:^|[^a-z])wrw(?:$|[^a-z])|weight", re.IGNORECASE)
 
 
 def serves(name: str) -> bool:
@@ -72,7 +74,7 @@ def serves(name: str) -> bool:
     return _SERVING.search(name[:_LONGEST]) is not None
 
 
-_SERVING = re.compile(
+_SERVING = regex(
     r"^(?:\S*[/\\])?(?:vllm|sglang|tensorrt_llm|lmdeploy|text_generation_server|mii|lightllm)[/\\]\S*\.py\(\d+\): "
     r"|^execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?$|^step\[[A-Z_0-9]+(?: .*)?\]$"
     r"|^\[Executor\] _forward_step\b|^(?:prefill|decode)\[bs=\d+.*\]$|^gpu_model_runner: \w+$"
@@ -89,22 +91,22 @@ def infers(name: str) -> bool:
     return _INFERRING.search(name[:_LONGEST]) is not None
 
 
-_INFERRING = re.compile(
+_INFERRING = regex(
     r"(?:^|[/\\])diffusers[/\\]pipelines[/\\]\S*\.py\(\d+\): |(?:^|[/\\])transformers[/\\](?:generation|pipelines)[/\\]"
     r"|^\[pl\]\[profile\].*\b(?:validation|test|predict)_step|(?:^|[^\w])nvinfer1::|^__myl_"
 )
 
 _VENDOR_OF_CALL = (
-    ("AMD", re.compile(r"^(?:hip|hsa_|roctx|rocblas)[A-Z_a-z]")),
-    ("NVIDIA", re.compile(r"^cuda[A-Z]|^cu(?:Launch|Mem|Stream|Event|Ctx|Module|Graph|Device|Library)\w*$")),
-    ("Intel", re.compile(r"^(?:ze|zes|ur|pi)[A-Z]\w+$|^sycl")),
+    ("AMD", regex(r"^(?:hip|hsa_|roctx|rocblas)[A-Z_a-z]")),
+    ("NVIDIA", regex(r"^cuda[A-Z]|^cu(?:Launch|Mem|Stream|Event|Ctx|Module|Graph|Device|Library)\w*$")),
+    ("Intel", regex(r"^(?:ze|zes|ur|pi)[A-Z]\w+$|^sycl")),
 )
 _VENDOR_OF_DEVICE = (
-    ("NVIDIA", re.compile(r"\b(?:NVIDIA|Tesla|GeForce|Quadro|RTX|GTX)\b", re.IGNORECASE)),
-    ("AMD", re.compile(r"\b(?:AMD|Instinct|Radeon|gfx\w+)\b", re.IGNORECASE)),
-    ("Intel", re.compile(r"\b(?:Intel|Ponte Vecchio|Gaudi|Arc)\b", re.IGNORECASE)),
-    ("Google", re.compile(r"\bTPU\b", re.IGNORECASE)),
-    ("Huawei", re.compile(r"\bAscend", re.IGNORECASE)),
+    ("NVIDIA", regex(r"\b(?:NVIDIA|Tesla|GeForce|Quadro|RTX|GTX)\b", re.IGNORECASE)),
+    ("AMD", regex(r"\b(?:AMD|Instinct|Radeon|gfx\w+)\b", re.IGNORECASE)),
+    ("Intel", regex(r"\b(?:Intel|Ponte Vecchio|Gaudi|Arc)\b", re.IGNORECASE)),
+    ("Google", regex(r"\bTPU\b", re.IGNORECASE)),
+    ("Huawei", regex(r"\bAscend", re.IGNORECASE)),
 )
 
 

@@ -13,10 +13,12 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-_LISTED = re.compile(r"\{([\d,]+)\}")
-_IOTA = re.compile(r"\[(\d{1,9}),(\d{1,9})\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?$")
-_MESH = re.compile(r"mesh\[(?P<axes>[^\]]*)\](?:, device_ids=\((?P<ids>[^{]*)\))? \{(?P<used>[^}]*)\}$")
-_AXIS = re.compile(r"'([^']*)'=(\d{1,9})")
+from stepscope.regex import regex
+
+_LISTED = regex(r"\{([\d,]+)\}")
+_IOTA = regex(r"\[(\d{1,9}),(\d{1,9})\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?$")
+_MESH = regex(r"mesh\[(?P<axes>[^\]]*)\](?:, device_ids=\((?P<ids>[^{]*)\))? \{(?P<used>[^}]*)\}$")
+_AXIS = regex(r"'([^']*)'=(\d{1,9})")
 _MOST = 1 << 20
 """Devices: more is no machine."""
 
@@ -57,18 +59,18 @@ def _from_iota(text: str) -> _Devices | None:
 
 
 def _from_mesh(text: str) -> _Devices | None:
-    found = _MESH.match(text)
-    axes = [(name, int(size)) for name, size in _AXIS.findall(found["axes"])] if found else []
-    if found is None or not axes or prod(size for _, size in axes) > _MOST:
+    match = _MESH.match(text)
+    axes = [(name, int(size)) for name, size in _AXIS.findall(match["axes"])] if match else []
+    if match is None or not axes or prod(size for _, size in axes) > _MOST:
         return None
     names = [name for name, _ in axes]
-    used = [name.strip("'") for name in found["used"].split(",")]
+    used = [name.strip("'") for name in match["used"].split(",")]
     if any(name not in names for name in used):
         return None
     along = [names.index(name) for name in used]
     shape = [size for _, size in axes]
     kept = [axis for axis in range(len(axes)) if axis not in along]
-    devices = _devices(found["ids"], prod(shape))
+    devices = _devices(match["ids"], prod(shape))
     if devices is None:
         return None
     return devices.reshape(shape).transpose(kept + along).reshape(-1, prod(shape[axis] for axis in along))
@@ -79,8 +81,8 @@ def _devices(ids: str | None, count: int) -> _Devices | None:
     if ids is None:
         return np.arange(count)
     if ids.startswith("["):
-        found = re.match(r"\[([\d,]+)\](?:T\(([\d,]+)\))?$", ids)
-        return None if found is None else _cut(_numbers(found[1]), _numbers(found[2] or ""), 1, count)
+        match = re.match(r"\[([\d,]+)\](?:T\(([\d,]+)\))?$", ids)
+        return None if match is None else _cut(_numbers(match[1]), _numbers(match[2] or ""), 1, count)
     listed = np.array(_numbers(ids))
     return listed if listed.size == count else None
 

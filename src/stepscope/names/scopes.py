@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from stepscope.regex import regex
+
 _LONGEST = 2_048
 
 
@@ -17,8 +19,8 @@ class Scope(NamedTuple):
     backward: bool = False
 
 
-_TRANSFORM = re.compile(r"(?P<name>\w+)\((?P<inner>.*)\)", re.DOTALL)
-_NO_LAYERS = re.compile(
+_TRANSFORM = regex(r"(?P<name>\w+)\((?P<inner>.*)\)", re.DOTALL)
+_NO_LAYERS = regex(
     # How JAX names what its own transformations, control flow and calls put around an op (jax/_src, JAX 0.4 to 0.10).
     r"while|body|cond|scan|branch_\d+_fun|closed_call|core_call|remat\d?|checkpoint|rematted_computation|shard_map"
     r"|custom_[jv][vj]p_call(?:_jaxpr)?|xla_call|main|pjit"
@@ -36,9 +38,9 @@ def jax_scope(op_name: str) -> Scope:
     pieces, backward = [], False
     for text in _split(op_name[:_LONGEST].partition(";")[0])[:-1]:
         piece = text
-        while (found := _TRANSFORM.fullmatch(piece)) is not None:
-            backward |= found["name"] == "transpose"
-            piece = "" if found["name"] in _CALLS else found["inner"]
+        while (match := _TRANSFORM.fullmatch(piece)) is not None:
+            backward |= match["name"] == "transpose"
+            piece = "" if match["name"] in _CALLS else match["inner"]
         pieces += [inner for inner in _split(piece) if inner and not _NO_LAYERS.fullmatch(inner)]
     return Scope("/".join(pieces), backward)
 
@@ -54,10 +56,10 @@ def _split(path: str) -> list[str]:
     return [*parts, path[begin:]]
 
 
-_TF1_GRADIENTS, _TF2_GRADIENTS = re.compile(r"gradients(?:_\d+)?"), "gradient_tape"
-_OF_AN_OP = re.compile(r"ReadVariableOp(?:_\d+)?|Cast(?:_\d+)?|stack|axis|axes|shape|perm|begin|end|strides")
+_TF1_GRADIENTS, _TF2_GRADIENTS = regex(r"gradients(?:_\d+)?"), "gradient_tape"
+_OF_AN_OP = regex(r"ReadVariableOp(?:_\d+)?|Cast(?:_\d+)?|stack|axis|axes|shape|perm|begin|end|strides")
 """What TensorFlow puts under the name of an op: reads and constants it takes in."""
-_OP_NAMED = re.compile(r"[A-Z]\w*")
+_OP_NAMED = regex(r"[A-Z]\w*")
 """How TensorFlow names an op by default: after its type. Keras names layers in lower case."""
 
 
@@ -92,23 +94,23 @@ class StepPart(StrEnum):
     OPTIMIZER = "optimizer"
 
 
-_WRAPS = re.compile(
+_WRAPS = regex(
     r"(?:Stateful)?PartitionedCall(?:_\d+)?|replica_\d+|cond(?:_\d+)?|switch_pred|then|else|while(?:_\d+)?|body|_\d+"
     r"|cluster_\w+|jit\(.*\)"
 )
 """Scopes of calls, replicas and branches."""
-_GRADIENTS = re.compile(r"gradients(?:_\d+)?|gradient_tape")
-_OPTIMIZERS = re.compile(
+_GRADIENTS = regex(r"gradients(?:_\d+)?|gradient_tape")
+_OPTIMIZERS = regex(
     r"(?:adam\w*|nadam|adagrad\w*|adadelta|adafactor|sgd|rmsprop|ftrl|lamb|lion|muon|nesterov|momentum|gradient_?descent"
     r"|loss_?scale\w*|\w*optimizer\w*)(?:_\d+)?",
     re.IGNORECASE,
 )
-_LOSSES = re.compile(
+_LOSSES = regex(
     r"\w*(?:loss|cross_?entropy|mean_(?:squared|absolute)\w*_error|hinge|huber|divergence|log_cosh)\w*", re.IGNORECASE
 )
-_MEASURED = re.compile(r"(?:compile_)?metrics(?:_\d+)?|\w*accuracy\w*", re.IGNORECASE)
-_APPLIES = re.compile(r"(?:_Fused)?(?:Resource)?(?:Sparse)?Apply[A-Z]")
-_LOSS_OPS = re.compile(r"\w*CrossEntropy\w*|\w*L2Loss|CTCLoss\w*")
+_MEASURED = regex(r"(?:compile_)?metrics(?:_\d+)?|\w*accuracy\w*", re.IGNORECASE)
+_APPLIES = regex(r"(?:_Fused)?(?:Resource)?(?:Sparse)?Apply[A-Z]")
+_LOSS_OPS = regex(r"\w*CrossEntropy\w*|\w*L2Loss|CTCLoss\w*")
 
 
 def tensorflow_part(name: str) -> StepPart | None:
@@ -134,7 +136,7 @@ def tensorflow_part(name: str) -> StepPart | None:
     return StepPart.FORWARD if tensorflow_scope("/".join(pieces)).layer else None
 
 
-_EVENT = re.compile(r"[\w.()\[\]/-]+:_?[A-Z]\w*$")
+_EVENT = regex(r"[\w.()\[\]/-]+:_?[A-Z]\w*$")
 
 
 def is_tensorflow_op(event: str) -> bool:
@@ -146,9 +148,9 @@ def is_tensorflow_op(event: str) -> bool:
     return _EVENT.match(event[:_LONGEST]) is not None and "::" not in event
 
 
-_LOSS_SCALE = re.compile(r"(?:mixed_precision_)?loss_?scale_?optimizer(?:_\d+)?", re.IGNORECASE)
-_BRANCH = re.compile(r"cond(?:_\d+)?|switch_pred")
-_CHOOSES = re.compile(r"(?:Stateless)?If|_?Switch|Merge|All|LogicalAnd|_?(?:Host)?(?:Recv|Send)")
+_LOSS_SCALE = regex(r"(?:mixed_precision_)?loss_?scale_?optimizer(?:_\d+)?", re.IGNORECASE)
+_BRANCH = regex(r"cond(?:_\d+)?|switch_pred")
+_CHOOSES = regex(r"(?:Stateless)?If|_?Switch|Merge|All|LogicalAnd|_?(?:Host)?(?:Recv|Send)")
 
 
 def chooses_by_loss_scale(name: str, bare: frozenset[str] = frozenset()) -> bool:
@@ -171,9 +173,9 @@ def chooses_by_loss_scale(name: str, bare: frozenset[str] = frozenset()) -> bool
     return _CHOOSES.fullmatch(op) is not None or any(map(_BRANCH.fullmatch, pieces[at + 1 :]))
 
 
-_FINITE = re.compile(r"(?P<call>(?:.*/)?)(?:ArithmeticOptimizer/)?\w*IsFinite(?:_\d+)?:IsFinite")
-_UPDATES = re.compile(r"(?P<branch>(?P<call>(?:.*?/)?)cond(?:_\d+)?)/then/_\d+/(?P<inner>.*)/")
-_ANSWER = re.compile(r"All(?:_\d+)?/_\d+:_(?:Host)?(?:Send|Recv)")
+_FINITE = regex(r"(?P<call>(?:.*/)?)(?:ArithmeticOptimizer/)?\w*IsFinite(?:_\d+)?:IsFinite")
+_UPDATES = regex(r"(?P<branch>(?P<call>(?:.*?/)?)cond(?:_\d+)?)/then/_\d+/(?P<inner>.*)/")
+_ANSWER = regex(r"All(?:_\d+)?/_\d+:_(?:Host)?(?:Send|Recv)")
 """That all are finite, on its way to the host."""
 
 
@@ -185,11 +187,11 @@ def bare_loss_scales(names: Iterable[str]) -> frozenset[str]:
     ['call/cond']
     """
     cut = [name[:_LONGEST] for name in names if "IsFinite" in name or "/then/_" in name]
-    asked = {found["call"].removesuffix("ArithmeticOptimizer/") for found in map(_FINITE.fullmatch, cut) if found}
+    asked = {match["call"].removesuffix("ArithmeticOptimizer/") for match in map(_FINITE.fullmatch, cut) if match}
     return frozenset(
-        found["branch"]
-        for found in map(_UPDATES.match, cut)
-        if found and found["call"] in asked and any(map(_OPTIMIZERS.fullmatch, found["inner"].split("/")))
+        match["branch"]
+        for match in map(_UPDATES.match, cut)
+        if match and match["call"] in asked and any(map(_OPTIMIZERS.fullmatch, match["inner"].split("/")))
     )
 
 

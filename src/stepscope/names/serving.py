@@ -21,6 +21,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from stepscope.record import record
+from stepscope.regex import regex
 
 
 class ServingPhase(StrEnum):
@@ -62,23 +63,23 @@ class Iteration:
 
 VLLM, SGLANG, TENSORRT_LLM, ATOM, MAXTEXT = "vLLM", "SGLang", "TensorRT-LLM", "ATOM", "MaxText"
 
-BATCHES = re.compile(r"ProcessBatch(?::\d+)?")
+BATCHES = regex(r"ProcessBatch(?::\d+)?")
 """Where TensorFlow wrote it: others call a function of theirs that, too."""
 TENSORFLOW_SERVING = "TensorFlow Serving"
 
 _GROUP = r"\((?:sq)?(?P<{0}_tokens>\d{{1,15}})(?:sk(?P<{0}_context>\d{{1,18}})\w*|_\d+)?\)"
-_VLLM = re.compile(
+_VLLM = regex(
     r"execute_(?:\d{1,15}_)?context_(?P<prefill>\d{1,9})" + _GROUP.format("prefill")
     + r"_generation_(?P<decode>\d{1,9})" + _GROUP.format("decode")
 )  # fmt: skip
-_VLLM_EARLIER = re.compile(r"execute_new_(?P<new>\d{1,9})_cached_(?P<cached>\d{1,9})")
-_SGLANG = re.compile(r"step\[(?P<mode>[A-Z_0-9]{1,40})(?P<rest>(?: \w{1,20}=\d{1,18})*)\]")
-_TENSORRT_LLM = re.compile(
+_VLLM_EARLIER = regex(r"execute_new_(?P<new>\d{1,9})_cached_(?P<cached>\d{1,9})")
+_SGLANG = regex(r"step\[(?P<mode>[A-Z_0-9]{1,40})(?P<rest>(?: \w{1,20}=\d{1,18})*)\]")
+_TENSORRT_LLM = regex(
     r"\[Executor\] _forward_step(?: (?P<number>\d{1,15}))?: (?P<prefill>\d{1,9}) ctx reqs"
     r"(?:, (?P<prefill_tokens>\d{1,15}) ctx tokens)?, (?P<decode>\d{1,9}) gen reqs"
 )
-_ATOM = re.compile(r"(?P<kind>prefill|decode)\[bs=(?P<requests>\d{1,9})(?:/(?P<padded>\d{1,9}))?(?P<rest> tok=.*)\]")
-_PAIR = re.compile(r"(?:^| )(\w{1,20})=(\d{1,18})(?= |$)")
+_ATOM = regex(r"(?P<kind>prefill|decode)\[bs=(?P<requests>\d{1,9})(?:/(?P<padded>\d{1,9}))?(?P<rest> tok=.*)\]")
+_PAIR = regex(r"(?:^| )(\w{1,20})=(\d{1,18})(?= |$)")
 _SGLANG_MODES = {
     "EXTEND": ServingPhase.PREFILL,
     "SPLIT_PREFILL": ServingPhase.PREFILL,
@@ -91,7 +92,7 @@ _SGLANG_MODES = {
 }
 """Of ``ForwardMode`` (sglang/srt/model_executor/forward_batch_info.py); of others it is not told."""
 
-_MODULE = re.compile(r"jit__?(?P<what>prefill|generate)(?:_jit)?(?:\(\d+\))?")
+_MODULE = regex(r"jit__?(?P<what>prefill|generate)(?:_jit)?(?:\(\d+\))?")
 
 
 def iteration(name: str) -> Iteration | None:
@@ -103,9 +104,9 @@ def iteration(name: str) -> Iteration | None:
     (<ServingPhase.PREFILL: 'prefill'>, <ServingPhase.IDLE: 'idle'>)
     """
     for form, read in _FORMS:
-        found = form.fullmatch(name)
-        if found:
-            return read(found)
+        match = form.fullmatch(name)
+        if match:
+            return read(match)
     return None
 
 
@@ -118,10 +119,10 @@ def serving_module(name: str) -> ServingPhase | None:
     >>> serving_module("jit__generate_jit(7)"), serving_module("jit_generate_text(7)")
     (<ServingPhase.DECODE: 'decode'>, None)
     """
-    found = _MODULE.fullmatch(name)
-    if found is None:
+    match = _MODULE.fullmatch(name)
+    if match is None:
         return None
-    return ServingPhase.PREFILL if found["what"] == "prefill" else ServingPhase.DECODE
+    return ServingPhase.PREFILL if match["what"] == "prefill" else ServingPhase.DECODE
 
 
 def _phase(prefill: int, decode: int) -> ServingPhase:
@@ -130,17 +131,17 @@ def _phase(prefill: int, decode: int) -> ServingPhase:
     return ServingPhase.PREFILL if prefill else ServingPhase.DECODE if decode else ServingPhase.IDLE
 
 
-def _vllm(found: re.Match[str]) -> Iteration:
-    prefill, decode = int(found["prefill"]), int(found["decode"])
+def _vllm(match: re.Match[str]) -> Iteration:
+    prefill, decode = int(match["prefill"]), int(match["decode"])
     return Iteration(
         server=VLLM,
         phase=_phase(prefill, decode),
         requests=prefill + decode,
         prefill_requests=prefill,
-        prefill_tokens=int(found["prefill_tokens"]),
+        prefill_tokens=int(match["prefill_tokens"]),
         decode_requests=decode,
-        decode_tokens=int(found["decode_tokens"]),
-        context_tokens=_whole(found["decode_context"]),
+        decode_tokens=int(match["decode_tokens"]),
+        context_tokens=_whole(match["decode_context"]),
     )
 
 
@@ -151,12 +152,12 @@ def _vllm_earlier(found: re.Match[str]) -> Iteration:
     return Iteration(VLLM, ServingPhase.UNKNOWN if cached else only_new, requests=new + cached)
 
 
-def _sglang(found: re.Match[str]) -> Iteration:
-    told = {key: int(value) for key, value in _PAIR.findall(found["rest"])}
-    phase, requests = _SGLANG_MODES.get(found["mode"], ServingPhase.UNKNOWN), told.get("bs")
+def _sglang(match: re.Match[str]) -> Iteration:
+    told = {key: int(value) for key, value in _PAIR.findall(match["rest"])}
+    phase, requests = _SGLANG_MODES.get(match["mode"], ServingPhase.UNKNOWN), told.get("bs")
     prefill = requests if phase is ServingPhase.PREFILL else 0 if phase is ServingPhase.DECODE else told.get("c")
     decode = requests if phase is ServingPhase.DECODE else 0 if phase is ServingPhase.PREFILL else told.get("g")
-    tokens = told.get("g_sq", decode if found["mode"] == "DECODE" else None)
+    tokens = told.get("g_sq", decode if match["mode"] == "DECODE" else None)
     return Iteration(
         server=SGLANG,
         phase=phase,
@@ -169,23 +170,23 @@ def _sglang(found: re.Match[str]) -> Iteration:
     )
 
 
-def _tensorrt_llm(found: re.Match[str]) -> Iteration:
-    prefill, decode = int(found["prefill"]), int(found["decode"])
+def _tensorrt_llm(match: re.Match[str]) -> Iteration:
+    prefill, decode = int(match["prefill"]), int(match["decode"])
     return Iteration(
         server=TENSORRT_LLM,
         phase=_phase(prefill, decode),
         requests=prefill + decode,
         prefill_requests=prefill,
-        prefill_tokens=_whole(found["prefill_tokens"]) if prefill else 0,
+        prefill_tokens=_whole(match["prefill_tokens"]) if prefill else 0,
         decode_requests=decode,
-        number=_whole(found["number"]),
+        number=_whole(match["number"]),
     )
 
 
-def _atom(found: re.Match[str]) -> Iteration:
-    told = {key: int(value) for key, value in _PAIR.findall(found["rest"])}
-    requests, tokens = int(found["requests"]), told.get("tok")
-    if found["kind"] == "prefill":
+def _atom(match: re.Match[str]) -> Iteration:
+    told = {key: int(value) for key, value in _PAIR.findall(match["rest"])}
+    requests, tokens = int(match["requests"]), told.get("tok")
+    if match["kind"] == "prefill":
         return Iteration(ATOM, ServingPhase.PREFILL, requests, requests, tokens, 0, 0)
     prefill, decode = told.get("p", 0), told.get("d")
     return Iteration(
@@ -195,7 +196,7 @@ def _atom(found: re.Match[str]) -> Iteration:
         prefill_requests=prefill,
         decode_requests=decode,
         decode_tokens=None if prefill else tokens,
-        padded=_whole(found["padded"]),
+        padded=_whole(match["padded"]),
         context_tokens=None if prefill else told.get("sk"),
     )
 

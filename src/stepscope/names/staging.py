@@ -9,22 +9,19 @@ with ordinary ops, ``concat`` and ``split`` (tensorflow/python/distribute/cross_
 
 from __future__ import annotations
 
-import re
-
 from stepscope.names.collectives import is_dispatch
 from stepscope.names.scopes import StepPart, tensorflow_part
+from stepscope.regex import regex
 
-_RANGE = re.compile(
+_RANGE = regex(
     r"torch\.distributed\.ddp\.reducer::(?:mul_out|copy_\w+)"
     r"|fsdp::(?:all_gather_copy_in|split_with_sizes_copy|chunk_cat)|aten::(?:_chunk_cat|split_with_sizes_copy)$"
     r"|FSDP::all_gather_copy_(?:in|out)|aten::(?:un)?flatten_dense_tensors$"
     r"|MEMCPY_(?:IN|OUT)_FUSION_BUFFER|_?ScopedAllocator(?:Concat|Split)"
     r"|<built-in method _broadcast_coalesced of "
 )
-_KERNEL = re.compile(
-    r"\bbatched_(?:scaled_)?memcpy_k\b|\bBatched(?:Scaled)?D2DMemcpy|_?ScopedAllocator(?:Concat|Split)"
-)
-_XLA_SCOPE = re.compile(
+_KERNEL = regex(r"\bbatched_(?:scaled_)?memcpy_k\b|\bBatched(?:Scaled)?D2DMemcpy|_?ScopedAllocator(?:Concat|Split)")
+_XLA_SCOPE = regex(
     r"(?:^|/)(?:psum|pmean|psum_scatter|reduce_scatter|all_gather|all_to_all|ppermute|pbroadcast)(?:\[[^/]*)?$"
 )
 
@@ -56,7 +53,7 @@ def is_staging_scope(scope: str) -> bool:
     return bool(_XLA_SCOPE.search(scope[-100:]))
 
 
-_PACKS, _UNPACKS = re.compile(r"ConcatV?2?|ParallelConcat"), re.compile(r"SplitV?")
+_PACKS, _UNPACKS = regex(r"ConcatV?2?|ParallelConcat"), regex(r"SplitV?")
 
 
 def packs_tensors(scope: str) -> bool | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from stepscope.names.remembered import remembered
+from stepscope.regex import regex
 
 LONGEST = 16_384
 """Characters of a name that are read; real names end earlier, and hostile ones must not cost time."""
 
-ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::")
+ANONYMOUS = regex(r"\(anonymous namespace\)::|<unnamed>::")
 _OPENING = {">": "<", ")": "(", "]": "[", "}": "{"}
-_LENGTH = re.compile(r"(\d{1,4})")
-_PLAIN = re.compile(r"_ZL?(\d{1,4})")
+_LENGTH = regex(r"(\d{1,4})")
+_PLAIN = regex(r"_ZL?(\d{1,4})")
 """A mangled function outside of all namespaces: the length of its name follows."""
-_WRAPPER = re.compile(r"(?:^|::)(?:kentry|device_kernel|kernel2?|kernel_entry)$")
+_WRAPPER = regex(r"(?:^|::)(?:kentry|device_kernel|kernel2?|kernel_entry)$")
 
 
 @remembered

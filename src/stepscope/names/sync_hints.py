@@ -8,12 +8,12 @@ in the documentation of ``jax.numpy`` (the parameter ``size``).
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from stepscope.names.purposes import Purpose
 from stepscope.names.versions import Version
 from stepscope.record import record
+from stepscope.regex import regex
 
 _LONGEST = 2_048
 
@@ -90,7 +90,7 @@ def hands_on_wait(frame: str) -> bool:
     return _WAITERS.search(frame[:_LONGEST].replace("\\", "/")) is not None
 
 
-_TIMERS = re.compile(
+_TIMERS = regex(
     r"(?:^|/)(?:triton/testing|timeit|torch/utils/benchmark/\S+|torch/_inductor/runtime/benchmarking"
     r"|(?:pytorch_lightning|lightning/pytorch)/(?:profilers?/\w+|callbacks/(?:throughput|device_stats)_monitor)"
     r"|lightning/fabric/utilities/throughput|lightning_fabric/utilities/throughput"
@@ -99,7 +99,7 @@ _TIMERS = re.compile(
     r"|benchmarks?/(?:\S+/)?bench(?:mark)?_\w+)\.py\("
     r"|(?:^|/)torch/_inductor/utils\.py\(\d+\): (?:timed|print_performance|do_bench\w*)$"
 )
-_WAITERS = re.compile(
+_WAITERS = regex(
     r"^<built-in |(?:^|/)(?:torch/(?:cuda|xpu|mps|accelerator|cpu)|torch_npu/npu|deepspeed/accelerator)/\S+\.py\("
     r"|(?:^|/)(?:contextlib|functools)\.py\(|(?:^|/)torch/utils/_contextlib\.py\(|: _?synchronize$"
 )
@@ -206,7 +206,7 @@ _JNP_MASK = SyncHint("indexing with a boolean mask needs its values: " + _SIZE, 
     "jnp.where(mask, x, other), which keeps the shape",), drops=True)
 _JNP_READ = SyncHint(_SCALAR, (f"{_KEEP} (`float(x)`, `x.item()`, `np.asarray(x)` and `print(x)` all wait)",
                                "jnp.where or jax.lax.cond instead of a Python if"))
-_FRAMES = tuple((re.compile(pattern), hint) for pattern, hint in (
+_FRAMES = tuple((regex(pattern), hint) for pattern, hint in (
     (r"(?:^|/)torch/_tensor_str\.py\(", _PRINT),
     (r"(?:^|/)torch/(?:cuda/)?amp/grad_scaler\.py\(\d+\): (?:<genexpr>|update)$", _SCALER),
     (r"^<built-in method (?:cpu|tolist|numpy) of (?:Tensor|Parameter)\b", _TO_HOST),

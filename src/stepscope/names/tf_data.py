@@ -9,35 +9,36 @@ them read files, and which work ahead, are XProf's tables (``xplane_to_tf_data_s
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
-_NAME = re.compile(
+from stepscope.regex import regex
+
+_NAME = regex(
     r"(?:Iterator::(?:.*::)?)?(?P<dataset>[A-Za-z]+?)(?:V\d)?(?P<part>Produce|Consume)?(?:Impl)?(?:\[[^\]]*\])?$"
 )
 _STAGES = (
     # A parallel read or an interleave of files is reading, whatever threads do it.
-    ("read", re.compile(r"(?:TFRecord|TextLine|FixedLengthRecord|SSTable|RecordIO|ArrayRecord|CSV|Sql|LMDB|Avro"
+    ("read", regex(r"(?:TFRecord|TextLine|FixedLengthRecord|SSTable|RecordIO|ArrayRecord|CSV|Sql|LMDB|Avro"
                         r"|(?:Memory|File)?Cache|Snapshot|Memory(?:Reader|Writer)|(?:Parallel|Legacy)*Interleave"
                         r"|MatchingFiles)")),
     # What comes from memory or from Python code.
-    ("source", re.compile(r"Generator|FromGenerator|(?:Sparse)?TensorSlice|Tensor|Range")),
-    ("decode", re.compile(r"ParseExample")),
-    ("collate", re.compile(r"(?:Padded|Parallel)?Batch|Unbatch|Rebatch|Window|Zip|(?:Dense|Sparse)?ToSparseTensor")),
-    ("transform", re.compile(r"(?:Parallel|Flat)?Map|(?:Numa)?MapAndBatch|MapAndFilter|(?:Parallel)?Filter|Scan"
+    ("source", regex(r"Generator|FromGenerator|(?:Sparse)?TensorSlice|Tensor|Range")),
+    ("decode", regex(r"ParseExample")),
+    ("collate", regex(r"(?:Padded|Parallel)?Batch|Unbatch|Rebatch|Window|Zip|(?:Dense|Sparse)?ToSparseTensor")),
+    ("transform", regex(r"(?:Parallel|Flat)?Map|(?:Numa)?MapAndBatch|MapAndFilter|(?:Parallel)?Filter|Scan"
                              r"|GroupBy\w+|Shuffle(?:AndRepeat)?|BucketBySequenceLength")),
-    ("wait for workers", re.compile(r"Prefetch|PrivateThreadPool|MaxIntraOpParallelism")),
+    ("wait for workers", regex(r"Prefetch|PrivateThreadPool|MaxIntraOpParallelism")),
 )  # fmt: skip
-_AHEAD = re.compile(r"(?:Numa)?MapAndBatch|ParseExample|DataService|(?:Legacy)?Parallel(?:Interleave|Map|Batch|Filter)")
+_AHEAD = regex(r"(?:Numa)?MapAndBatch|ParseExample|DataService|(?:Legacy)?Parallel(?:Interleave|Map|Batch|Filter)")
 """Datasets with threads of their own, beside Prefetch."""
-_PASSED_THROUGH = re.compile(r"PrefetchProduce$")
+_PASSED_THROUGH = regex(r"PrefetchProduce$")
 """What a prefetching thread does is inside."""
-_HANDED_OVER = re.compile(r"Prefetch(?:\[[^\]]*\])?::Generator$")
+_HANDED_OVER = regex(r"Prefetch(?:\[[^\]]*\])?::Generator$")
 """Keras and tf.distribute take batches out of a MultiDeviceIterator so (``_PerDeviceGenerator`` in
 tensorflow/python/data/ops/multi_device_iterator_ops.py); ``from_generator`` has a FlatMap around its generator."""
 
 
-_PYTHON_OP = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+_PYTHON_OP = regex(r"(?:Eager)?PyFunc(?:Stateless)?")
 """What ``tf.numpy_function`` and ``tf.py_function`` are (tensorflow/core/ops/script_ops.cc)."""
 
 
@@ -124,7 +125,7 @@ def pipeline_path(name: str) -> tuple[str, ...]:
     return tuple(part.removesuffix("Impl") for part in parts)
 
 
-_IN_TURN = re.compile(r"\w*(?:Interleave|FlatMap|Repeat)(?:V\d)?\[")
+_IN_TURN = regex(r"\w*(?:Interleave|FlatMap|Repeat)(?:V\d)?\[")
 
 
 def is_inner(name: str) -> bool:
@@ -156,15 +157,15 @@ class Way(StrEnum):
 
 
 _WAYS = (
-    (Way.PARALLEL, re.compile(r"(?:Numa)?MapAndBatch|Parallel(?:Map|Batch|Interleave|Filter)|LegacyParallelInterleave"
+    (Way.PARALLEL, regex(r"(?:Numa)?MapAndBatch|Parallel(?:Map|Batch|Interleave|Filter)|LegacyParallelInterleave"
                               r"|ParseExample")),
-    (Way.COULD, re.compile(r"Map|Batch|Interleave|FlatMap")),
-    (Way.ALONE, re.compile(r"Filter|Unbatch|Rebatch|PaddedBatch|Scan|GroupBy\w+|Window|Shuffle(?:AndRepeat)?"
+    (Way.COULD, regex(r"Map|Batch|Interleave|FlatMap")),
+    (Way.ALONE, regex(r"Filter|Unbatch|Rebatch|PaddedBatch|Scan|GroupBy\w+|Window|Shuffle(?:AndRepeat)?"
                            r"|BucketBySequenceLength")),
-    (Way.READS, re.compile(r"TFRecord|TextLine|FixedLengthRecord|SSTable|RecordIO|ArrayRecord|CSV|Sql|LMDB|Avro"
+    (Way.READS, regex(r"TFRecord|TextLine|FixedLengthRecord|SSTable|RecordIO|ArrayRecord|CSV|Sql|LMDB|Avro"
                            r"|Snapshot|File(?:Cache|Reader)")),
-    (Way.PYTHON, re.compile(r"Generator|FromGenerator")),
-    (Way.SERVICE, re.compile(r"DataService")),
+    (Way.PYTHON, regex(r"Generator|FromGenerator")),
+    (Way.SERVICE, regex(r"DataService")),
 )  # fmt: skip
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
+from stepscope.regex import regex
 
 FUNCTION = "FunctionRun"
 """The thread of the program hands a function's graph to an executor (function.cc)."""
 
 _LONGEST = 2_048
-_TASK = re.compile(
+_TASK = regex(
     r"Executor(?:State::Process(?:Async::(?:Start|Done))?|DoneCallback|PropagateOutputs)$"  # executor.cc
     r"|RemoteCallOp(?:Done)?$"  # kernels/function_ops.cc: the graph goes on in another function
 )
-_TAKE = re.compile(r"\w*IteratorGetNext\w*Op::DoCompute$")  # kernels/data/iterator_ops.cc: the graph takes its batch
-_OP = re.compile(r"[^\s:]+:_?[A-Z]\w*$")
-_CALL = re.compile(r"KernelAndDeviceFunc::Run\w*$|SessionRun$")  # eager/kernel_and_device.cc, direct_session.cc
-_PROGRAM = re.compile(r"TFE_Py_|EagerExecute$|SessionRun$|\$")
+_TAKE = regex(r"\w*IteratorGetNext\w*Op::DoCompute$")  # kernels/data/iterator_ops.cc: the graph takes its batch
+_OP = regex(r"[^\s:]+:_?[A-Z]\w*$")
+_CALL = regex(r"KernelAndDeviceFunc::Run\w*$|SessionRun$")  # eager/kernel_and_device.cc, direct_session.cc
+_PROGRAM = regex(r"TFE_Py_|EagerExecute$|SessionRun$|\$")
 
 
 def is_executors(name: str) -> bool:

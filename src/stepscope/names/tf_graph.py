@@ -10,8 +10,9 @@ import re
 from enum import Enum, auto
 
 from stepscope.record import record
+from stepscope.regex import regex
 
-QUEUE_TAG = re.compile(r"(?:^|/)fraction_(?:of|over_\d+_of)_\d+_full(?:_\d+)?$")
+QUEUE_TAG = regex(r"(?:^|/)fraction_(?:of|over_\d+_of)_\d+_full(?:_\d+)?$")
 """Tags in summaries of queues that are filled by queue runners: tensorflow/python/training/input.py."""
 
 
@@ -49,14 +50,12 @@ class DeviceRow:
     """What a stream's row is limited to (``MemcpyH2D``)."""
 
 
-_ROW = re.compile(
+_ROW = regex(
     r"(?P<task>/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)?/(?:device:)?(?P<type>\w+):(?P<number>\d+)"
     r"(?P<rest>/.*)?",
     re.ASCII,
 )
-_STREAM = re.compile(
-    r"/(?:context#\d+/)?stream[:#](?P<stream>\d{0,18})(?:<(?P<about>[^<>]*)>|:(?P<kind>\w+))?", re.ASCII
-)
+_STREAM = regex(r"/(?:context#\d+/)?stream[:#](?P<stream>\d{0,18})(?:<(?P<about>[^<>]*)>|:(?P<kind>\w+))?", re.ASCII)
 _WHOLE = {"/stream:all": RowKind.ALL, "/memcpy": RowKind.COPIES, "/memcpy:all": RowKind.COPIES, "/sync": RowKind.SYNC}
 _ON_HOST = ("cpu", "xla_cpu", "tpu_system")
 
@@ -69,12 +68,12 @@ def parse_row(name: str) -> DeviceRow:
     """
     if name.startswith("/host:"):
         return DeviceRow(RowKind.THREADS)
-    found = _ROW.fullmatch(name)
-    if found is None or len(found["number"]) > 4:
+    match = _ROW.fullmatch(name)
+    if match is None or len(match["number"]) > 4:
         return DeviceRow(RowKind.UNKNOWN)
-    task, number, rest = found["task"], int(found["number"]), found["rest"]
+    task, number, rest = match["task"], int(match["number"]), match["rest"]
     if rest is None:
-        on_host = found["type"].lower() in _ON_HOST
+        on_host = match["type"].lower() in _ON_HOST
         return DeviceRow(RowKind.HOST if on_host else RowKind.LAUNCH, task, number)
     if rest in _WHOLE:
         return DeviceRow(_WHOLE[rest], task, number)
@@ -85,7 +84,7 @@ def parse_row(name: str) -> DeviceRow:
     return DeviceRow(RowKind.STREAM, task, number, int(stream["stream"]) if stream["stream"] else None, about)
 
 
-_ANNOTATION = re.compile(r"(?P<node>[A-Za-z0-9.][\w.\\/>-]*):(?P<op>\w+)(?::\w+)?(?:#.*)?", re.DOTALL | re.ASCII)
+_ANNOTATION = regex(r"(?P<node>[A-Za-z0-9.][\w.\\/>-]*):(?P<op>\w+)(?::\w+)?(?:#.*)?", re.DOTALL | re.ASCII)
 
 
 def parse_label(label: str) -> tuple[str | None, str | None]:
@@ -108,9 +107,9 @@ def parse_annotation(name: str, label: str) -> tuple[str | None, str | None]:
     ('dense/MatMul', 'MatMul')
     """
     for text in (label.partition("@@")[2].lstrip(":"), name):
-        found = _ANNOTATION.fullmatch(text)
-        if found and found["node"] != "unknown":
-            return found["node"], found["op"]
+        match = _ANNOTATION.fullmatch(text)
+        if match and match["node"] != "unknown":
+            return match["node"], match["op"]
     return None, None
 
 
@@ -126,8 +125,8 @@ class KernelLabel:
     occupancy_pct: float | None = None
 
 
-_DETAILS = re.compile(r" (?:regs|shm|static_shared|grid):\d")
-_DETAIL = re.compile(r"\b(regs|shm|static_shared|dynamic_shared|grid|block|occ_pct):(\d[\d.,]{0,40})", re.ASCII)
+_DETAILS = regex(r" (?:regs|shm|static_shared|grid):\d")
+_DETAIL = regex(r"\b(regs|shm|static_shared|dynamic_shared|grid|block|occ_pct):(\d[\d.,]{0,40})", re.ASCII)
 
 
 def parse_kernel(label: str) -> KernelLabel:
@@ -139,15 +138,15 @@ def parse_kernel(label: str) -> KernelLabel:
     begin = _DETAILS.search(label)
     if begin is None:
         return KernelLabel()
-    found = dict(_DETAIL.findall(label.partition("@@")[0], begin.start()))
-    shared = [_whole(found[key]) for key in ("shm", "static_shared", "dynamic_shared") if key in found]
-    occupancy = found.get("occ_pct", "").rstrip(".,")
+    details = dict(_DETAIL.findall(label.partition("@@")[0], begin.start()))
+    shared = [_whole(details[key]) for key in ("shm", "static_shared", "dynamic_shared") if key in details]
+    occupancy = details.get("occ_pct", "").rstrip(".,")
     return KernelLabel(
         name=label[: begin.start()],
-        registers=_whole(found.get("regs")),
+        registers=_whole(details.get("regs")),
         shared_memory=sum(size or 0 for size in shared) if shared else None,
-        grid=found.get("grid"),
-        block=found.get("block"),
+        grid=details.get("grid"),
+        block=details.get("block"),
         occupancy_pct=float(occupancy) if re.fullmatch(r"\d+(?:\.\d+)?", occupancy) else None,
     )
 
@@ -156,12 +155,12 @@ def _whole(digits: str | None) -> int | None:
     return int(digits) if digits and digits.isdigit() and len(digits) < 19 else None
 
 
-_SIZE = re.compile(r"\b(?:bytes|size):(\d{1,18})\b|\b(\d{1,18}) bytes\b|\[(\d{1,18})B\]", re.ASCII)
-_ENDS = re.compile(r"\((\w+) to (\w+)\)|\bkind_src:(\w+) kind_dst:(\w+)", re.ASCII)
-_PLACES = re.compile(r" from (\S+) to (\S+)$")
-_WAY = re.compile(r"(?:cpy|copy)[ _]?([hdpa])(?:ost|evice|eer|rray)?_?(?:to|2)_?([hdpa])", re.IGNORECASE)
-_COPY = re.compile(r"^memcpy|:memcpy|^copy\w*to|:copy\w*to|^\[\d+B\] ", re.IGNORECASE)
-_MEMSET = re.compile(r"^memset|:memset", re.IGNORECASE)
+_SIZE = regex(r"\b(?:bytes|size):(\d{1,18})\b|\b(\d{1,18}) bytes\b|\[(\d{1,18})B\]", re.ASCII)
+_ENDS = regex(r"\((\w+) to (\w+)\)|\bkind_src:(\w+) kind_dst:(\w+)", re.ASCII)
+_PLACES = regex(r" from (\S+) to (\S+)$")
+_WAY = regex(r"(?:cpy|copy)[ _]?([hdpa])(?:ost|evice|eer|rray)?_?(?:to|2)_?([hdpa])", re.IGNORECASE)
+_COPY = regex(r"^memcpy|:memcpy|^copy\w*to|:copy\w*to|^\[\d+B\] ", re.IGNORECASE)
+_MEMSET = regex(r"^memset|:memset", re.IGNORECASE)
 
 
 @record
@@ -180,10 +179,10 @@ def parse_copy(name: str, label: str, about: str | None) -> CopyLabel:
     >>> parse_copy("unknown:MEMCPYHtoD", "MEMCPYHtoD 4096 bytes (Pageable to Device)", None)
     CopyLabel(bytes=4096, way='hd', source='pageable', target='device')
     """
-    size = next((int(digits) for found in _SIZE.findall(label) for digits in found if digits), None)
-    ends = [end.lower() for found in _ENDS.findall(label) for end in found if end] or ["", ""]
+    size = next((int(digits) for parts in _SIZE.findall(label) for digits in parts if digits), None)
+    ends = [end.lower() for parts in _ENDS.findall(label) for end in parts if end] or ["", ""]
     ways = (_WAY.search(text) for text in (about or "", label, name))
-    way = next(((found[1] + found[2]).lower().replace("a", "d") for found in ways if found), "")
+    way = next(((parts[1] + parts[2]).lower().replace("a", "d") for parts in ways if parts), "")
     places = _PLACES.search(label)
     if not way and places:
         way = "".join("h" if "cpu:" in place.lower() else "d" for place in places.groups())
@@ -200,7 +199,7 @@ def is_memset(name: str, label: str, about: str | None) -> bool:
     return any(_MEMSET.search(text) for text in (about or "", label, name))
 
 
-_PASSIVE = re.compile(
+_PASSIVE = regex(
     r"_(?:Host)?(?:Recv|Send)|RecvTensor|(?:Stateful)?PartitionedCall|SymbolicGradient|RemoteCall"
     r"|(?:Stateless)?(?:While|If|Case)|QueueEnqueue\w*"
 )

@@ -6,7 +6,7 @@ and such as look up by index, are not among them.
 
 from __future__ import annotations
 
-import re
+from stepscope.regex import regex
 
 _POINTWISE = (
     "Abs|Add|AddN|AddV2|Cast|Ceil|ClipByValue|Cos|Div|DivNoNan|Elu|EluGrad|Equal|Erf|Exp|Expm1|Floor|FloorDiv|FloorMod"
@@ -17,7 +17,7 @@ _POINTWISE = (
     "|ZerosLike|OnesLike|Fill|BroadcastTo|Tile|Transpose|BiasAdd|BiasAddGrad"
 )
 _REDUCING = "Sum|Mean|Max|Min|Prod|All|Any|L2Loss|Softmax|LogSoftmax"
-_MOVES = re.compile(f"(?:{_POINTWISE}|{_REDUCING})")
+_MOVES = regex(f"(?:{_POINTWISE}|{_REDUCING})")
 
 
 def only_moves_data(name: str) -> bool:

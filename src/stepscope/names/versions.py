@@ -10,12 +10,13 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from stepscope.record import record
+from stepscope.regex import regex
 
 Version = tuple[int, int]
 """Major and minor version of a framework."""
 
 _LONGEST = 2_048
-_VERSION = re.compile(r"\s*v?(\d{1,4})\.(\d{1,4})(?!\d)")
+_VERSION = regex(r"\s*v?(\d{1,4})\.(\d{1,4})(?!\d)")
 
 
 @record
@@ -70,18 +71,18 @@ def of_kineto(categories: Collection[str], root_keys: Collection[str]) -> Range:
     (1, 12)
     """
     has = {"category": categories, "root key": root_keys}
-    found = Range()
+    all_versions = Range()
     for part, name, versions in _KINETO:
         if name in has[part]:
-            found &= versions
-    return found if found.is_possible else Range()
+            all_versions &= versions
+    return all_versions if all_versions.is_possible else Range()
 
 
 # --- names of what came with a version ------------------------------------------------------------------------------
 
 _SINCE: dict[str, tuple[tuple[re.Pattern[str], Version], ...]] = {
     "PyTorch": tuple(
-        (re.compile(pattern), version)
+        (regex(pattern), version)
         for pattern, version in (
             # Release notes of 2.0: torch.compile (TorchDynamo, AOTAutograd, TorchInductor), SDPA as a public op.
             (r"(?:^|/)torch/_(?:dynamo|inductor|functorch)/", (2, 0)),

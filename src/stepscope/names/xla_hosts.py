@@ -19,6 +19,7 @@ from typing import NamedTuple
 from stepscope.names.host_callbacks import is_host_callback, wraps_callback
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.remembered import remembered
+from stepscope.regex import regex
 
 _LONGEST = 2_048
 
@@ -55,9 +56,9 @@ class XlaRole(StrEnum):
     """To be left out: bookkeeping of profiler and runtime, completion marks, memory events."""
 
 
-INPUT_THREAD = re.compile(r"tf_data_(?!iterator_get_next)")
+INPUT_THREAD = regex(r"tf_data_(?!iterator_get_next)")
 """Threads on which tf.data prepares batches ahead: their ops are its stages, not the step's (seen)."""
-INPUT_WAIT = re.compile(r"(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*InfeedDequeue)")
+INPUT_WAIT = regex(r"(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*InfeedDequeue)")
 """Ops in which a step takes its batch, on whichever thread the graph runs them: it waits there for the pipeline."""
 
 MISS_EVIDENCE = frozenset({XlaRole.GRAPH_BUILD, XlaRole.COMPILE})
@@ -100,7 +101,7 @@ def event_role(name: str) -> XlaRole | None:
 
 
 _SHARED: dict[HostRole | None, XlaRole] = {HostRole.COMPILE: XlaRole.COMPILE, HostRole.INPUT: XlaRole.INPUT}
-_DEVICE = re.compile(r"\[(?P<device>\d{1,9})\] ")
+_DEVICE = regex(r"\[(?P<device>\d{1,9})\] ")
 """XLA_LOG_DEVICE (xla/pjrt): the ordinal before the event, "[5] CommonPjRtLoadedExecutable::Execute (jit_step)"."""
 
 
@@ -115,7 +116,7 @@ def sends_arrays(name: str) -> bool:
 
 
 def _rows(*rows: tuple[XlaRole, *tuple[str, ...]]) -> tuple[tuple[XlaRole, re.Pattern[str]], ...]:
-    return tuple((role, re.compile("|".join(patterns))) for role, *patterns in rows)
+    return tuple((role, regex("|".join(patterns))) for role, *patterns in rows)
 
 
 _R = XlaRole
@@ -203,14 +204,14 @@ _EVENTS = _rows(
 """Host events, in order: the first row that fits wins."""
 
 
-_FRAME = re.compile(r"(?P<path>[^()]+)\(\d+\): (?P<function>.+)$")
+_FRAME = regex(r"(?P<path>[^()]+)\(\d+\): (?P<function>.+)$")
 
 
 def _frame(
     role: XlaRole, package: str, files: str, *functions: str
 ) -> tuple[XlaRole, re.Pattern[str], re.Pattern[str]]:
-    path = re.compile(rf"(?:(?:.*/)?{package}/(?:.*/)?)?(?:{files})\.py$")
-    return role, path, re.compile(rf"(?:{'|'.join(functions)})$")
+    path = regex(rf"(?:(?:.*/)?{package}/(?:.*/)?)?(?:{files})\.py$")
+    return role, path, regex(rf"(?:{'|'.join(functions)})$")
 
 
 _FRAMES = tuple(_frame(*row) for row in (
@@ -268,7 +269,7 @@ def is_lazy_phase(name: str) -> bool:
     return _PHASE.search(name[:_LONGEST]) is not None
 
 
-_PHASE = re.compile(r"(?<![a-z])(?:forward|backward)(?![a-z])", re.IGNORECASE)
+_PHASE = regex(r"(?<![a-z])(?:forward|backward)(?![a-z])", re.IGNORECASE)
 
 
 class XlaExecution(NamedTuple):
@@ -295,9 +296,9 @@ def xla_execution(name: str) -> XlaExecution | None:
     return XlaExecution(int(device["device"]) if device else None, gpu["module"] if gpu else _module(text))
 
 
-_ORDINAL = re.compile(r"[#,]device_ordinal=(?P<device>\d{1,9})\b")
-_GPU_MODULE = re.compile(r"(?:\[\d+\] )?(?P<module>[^:]+):XLA \w+ module$")
-_MODULE = re.compile(r"[#,](?:hlo_)?module=(?P<module>[^,#]+)|\((?P<last>[^()]+)\)$")
+_ORDINAL = regex(r"[#,]device_ordinal=(?P<device>\d{1,9})\b")
+_GPU_MODULE = regex(r"(?:\[\d+\] )?(?P<module>[^:]+):XLA \w+ module$")
+_MODULE = regex(r"[#,](?:hlo_)?module=(?P<module>[^,#]+)|\((?P<last>[^()]+)\)$")
 
 
 @remembered
@@ -328,20 +329,20 @@ def is_wait_edge(name: str) -> bool:
     return _EDGE.match(_DEVICE.sub("", name[:_LONGEST])) is not None
 
 
-_EDGE = re.compile(r"\w+::(?:Await|ToLiteral|CopyRawToHost\w*)$")
+_EDGE = regex(r"\w+::(?:Await|ToLiteral|CopyRawToHost\w*)$")
 
 
 _FRAMEWORKS = (
-    ("PyTorch/XLA", re.compile(r"XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$")),
-    ("JAX", re.compile(r"PjitFunction\(|JaxCompiledFunction|np\.asarray\(jax\.Array\)")),
+    ("PyTorch/XLA", regex(r"XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$")),
+    ("JAX", regex(r"PjitFunction\(|JaxCompiledFunction|np\.asarray\(jax\.Array\)")),
     (
         "TensorFlow",
-        re.compile(
+        regex(
             r"ExecutorState::Process|Eager\w*Execute(?:Async)?(?:$|: )|KernelAndDevice\w+::Run|TFE_Py_"
             r"|(?:Function|Session)Run$"
         ),
     ),
-    ("PyTorch", re.compile(r"aten::")),
+    ("PyTorch", regex(r"aten::")),
 )
 """Names that only one framework writes, in the order they count."""
 

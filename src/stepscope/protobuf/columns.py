@@ -8,14 +8,16 @@ read one field of all. Damage never raises: a message is read up to where it sto
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from stepscope.compiled import inlined, kernel
+from stepscope.compiled import filling, inlined, kernel
 from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, U8
 from stepscope.wire import BYTES, FIXED32, FIXED64, VARINT
+
+Value = TypeVar("Value")
 
 
 @record
@@ -100,6 +102,20 @@ def repeated_numbers(data: U8, messages: Spans, field: int) -> tuple[I64, I64]:
     return values, np.repeat(np.arange(len(messages)), counts)
 
 
+def number_lists(data: U8, messages: Spans, field: int) -> dict[int, list[int]]:
+    """The same by the row of the message; of those that have none nothing."""
+    values, rows = repeated_numbers(data, messages, field)
+    return by_row(rows, values.tolist())
+
+
+def by_row(rows: I64, values: list[Value]) -> dict[int, list[Value]]:
+    """Values in their order, by the row that each is of."""
+    lists: dict[int, list[Value]] = {}
+    for row, value in zip(rows.tolist(), values, strict=True):
+        lists.setdefault(row, []).append(value)
+    return lists
+
+
 def decode(data: U8, span: Spans) -> list[str | None]:
     """Strings as text; invalid UTF-8 becomes U+FFFD, absent ones None."""
     return [
@@ -112,6 +128,8 @@ def decode(data: U8, span: Spans) -> list[str | None]:
 def read_varint(data: U8, at: int, end: int) -> tuple[Any, int]:
     """The value at ``at`` and where it ends; an end of -1 where it does not end before ``end``."""
     value = np.int64(0)
+    if at < end and data[at] < 128:  # Most are of one byte.
+        return value + data[at], at + 1
     shift = 0
     while at < end and shift < 70:
         byte = np.int64(data[at])
@@ -170,7 +188,7 @@ def _count(data: U8, starts: I64, ends: I64, field: int, cut: bool) -> tuple[I64
     return counts, broken
 
 
-@kernel
+@filling
 def _find(data: U8, parents: tuple[I64, I64], field: int, cut: bool, first: I64, out: tuple[I64, I64]) -> None:
     for row in range(parents[0].size):
         at, end, k = parents[0][row], parents[1][row], first[row]
@@ -184,7 +202,7 @@ def _find(data: U8, parents: tuple[I64, I64], field: int, cut: bool, first: I64,
             at = after
 
 
-@kernel
+@filling
 def _read_numbers(data: U8, starts: I64, ends: I64, place: I64, out: I64) -> None:
     for row in range(starts.size):
         at, end = starts[row], ends[row]
@@ -197,7 +215,7 @@ def _read_numbers(data: U8, starts: I64, ends: I64, place: I64, out: I64) -> Non
             at = after
 
 
-@kernel
+@filling
 def _read_texts(data: U8, starts: I64, ends: I64, field: int, out_start: I64, out_end: I64) -> None:
     for row in range(starts.size):
         at, end = starts[row], ends[row]
@@ -228,7 +246,7 @@ def _count_repeated(data: U8, starts: I64, ends: I64, field: int) -> I64:
     return counts
 
 
-@kernel
+@filling
 def _read_repeated(data: U8, starts: I64, ends: I64, field: int, first: I64, out: I64) -> None:
     for row in range(starts.size):
         at, end, k = starts[row], ends[row], first[row]

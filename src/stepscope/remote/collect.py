@@ -76,9 +76,9 @@ def capture_from(
     if duration is not None and steps is not None:
         raise UsageError("duration and steps say the same in two ways: give one")
     wanted = CaptureWanted(2.0 if duration is None else duration, steps, stacks, token=token)
-    found = list(capture(parsed(address), Path(out), wanted))
-    paths = tuple(each.path for each in found if each.path is not None)
-    failures = [each.failure for each in found if each.failure is not None]
+    captured = list(capture(parsed(address), Path(out), wanted))
+    paths = tuple(each.path for each in captured if each.path is not None)
+    failures = [each.failure for each in captured if each.failure is not None]
     if failures:
         first, *others = failures
         arrived = [f"arrived all the same: {path}" for path in paths]

@@ -37,16 +37,16 @@ def checked(pid: int) -> Process:
     """The process. Raises StepscopeError where none may be asked: it has ended, is a thread, another user's or us."""
     if pid == os.getpid():
         raise StepscopeError(f"process {pid} is stepscope itself: name the job's")
-    fields, found = _fields(pid), looked_at(pid)
-    if fields is None or found is None:
+    fields, seen = _fields(pid), looked_at(pid)
+    if fields is None or seen is None:
         raise StepscopeError(f"process {pid} does not run on this machine")
     if not _alive(fields):
         raise StepscopeError(f"process {pid} has ended already, and its parent has not taken notice of it")
     if (leader := _leader(pid)) not in (None, pid):
         raise StepscopeError(f"{pid} is a thread of process {leader}: name that")
-    if os.geteuid() not in (0, found.owner):
-        raise StepscopeError(f"process {pid} belongs to another user ({found.owner}): run stepscope as that user")
-    return found
+    if os.geteuid() not in (0, seen.owner):
+        raise StepscopeError(f"process {pid} belongs to another user ({seen.owner}): run stepscope as that user")
+    return seen
 
 
 def looked_at(pid: int) -> Process | None:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.annotations import annotation_times
 from stepscope.analysis.categories import BUSY, CATEGORIES
+from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import functions_by_self_time, only_functions
-from stepscope.analysis.gaps import longest_gaps
+from stepscope.analysis.gaps import Gap, longest_gaps
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.lazy_metrics import LazyMetrics
 from stepscope.analysis.logged_placement import LoggedOp
 from stepscope.analysis.overlap import Overlap, overlaps
 from stepscope.analysis.pods import counters, network
 from stepscope.analysis.serving import serving
+from stepscope.analysis.syncs import Sync
 from stepscope.analysis.xla import XlaFacts
 from stepscope.report import annotated, critical, efficiency, input_pipeline, op_costs
 from stepscope.report import serving as served
@@ -95,13 +97,13 @@ def _served_and_counted(facts: Facts) -> Analyses:
     return made
 
 
-def _overlap(facts: Facts, found: Overlap) -> waits.OverlapEntry:
+def _overlap(facts: Facts, overlap: Overlap) -> waits.OverlapEntry:
     devices = len(facts.working)
     return {
-        "what": found.what,
-        "ns_per_step": facts.per_step(found.ns // devices),
-        "hidden_ns_per_step": facts.per_step(found.hidden_ns // devices),
-        "hidden_share": found.hidden_share,
+        "what": overlap.what,
+        "ns_per_step": facts.per_step(overlap.ns // devices),
+        "hidden_ns_per_step": facts.per_step(overlap.hidden_ns // devices),
+        "hidden_share": overlap.hidden_share,
     }
 
 
@@ -118,7 +120,7 @@ def _idle(account: Account) -> waits.DeviceIdle:
     }
 
 
-def _gap(gap: Any) -> waits.GapEntry:
+def _gap(gap: Gap) -> waits.GapEntry:
     made: waits.GapEntry = plain(gap)
     made["parts"], made["where"] = named(gap.parts), where_entry(gap.where)
     return made
@@ -136,7 +138,7 @@ def _delay(facts: Facts, at: int) -> waits.LaunchDelayEntry:
     }
 
 
-def _sync(facts: Facts, at: int, sync: Any) -> waits.SyncEntry:
+def _sync(facts: Facts, at: int, sync: Sync) -> waits.SyncEntry:
     return {
         "device": facts.activities[at].device,
         "op": sync.op,
@@ -150,7 +152,7 @@ def _sync(facts: Facts, at: int, sync: Any) -> waits.SyncEntry:
     }
 
 
-def _copy(facts: Facts, at: int, copies: Any) -> waits.Copy:
+def _copy(facts: Facts, at: int, copies: Copies) -> waits.Copy:
     return {
         "device": facts.activities[at].device,
         "direction": str(copies.category).removeprefix("copy_"),
@@ -217,14 +219,14 @@ def _lazy_metrics(found: LazyMetrics) -> programs.LazyMetricsEntry:
 
 
 def _precision(facts: Facts) -> kernels.PrecisionEntry:
-    found = precision_of(facts.kernels)
+    precision = precision_of(facts.kernels)
     return {
-        "low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},
-        "known_by_time": found.known_by_time,
+        "low_precision_share": {"by_count": precision.low_by_count, "by_time": precision.low_by_time},
+        "known_by_time": precision.known_by_time,
         "tensor_core_share": {
-            "yes": found.tensor_core_by_time.get("yes"),
-            "no": found.tensor_core_by_time.get("no"),
-            "unknown": found.tensor_core_by_time.get("unknown"),
+            "yes": precision.tensor_core_by_time.get("yes"),
+            "no": precision.tensor_core_by_time.get("no"),
+            "unknown": precision.tensor_core_by_time.get("unknown"),
         },
-        "eligible_unused_ns_per_step": facts.per_step(found.eligible_unused_ns),
+        "eligible_unused_ns_per_step": facts.per_step(precision.eligible_unused_ns),
     }

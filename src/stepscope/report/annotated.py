@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from stepscope.document import ops as told
 
 
-def entry(facts: Facts, found: Annotations) -> told.AnnotationsEntry:
+def entry(facts: Facts, annotations: Annotations) -> told.AnnotationsEntry:
     """The annotations of the used steps: sums, and what one step and device has of them on average."""
 
     def times(of: UsedStepTimes) -> told.AnnotationTimes:
-        per_step = _per_step(facts, of, found.devices)
+        per_step = _per_step(facts, of, annotations.devices)
         return {"host_ns": of.host_ns, "device_ns": of.device_ns, "idle_ns": of.idle_ns, "per_step": per_step}
 
     def use(one: AnnotationUse) -> told.Annotation:
@@ -25,10 +25,10 @@ def entry(facts: Facts, found: Annotations) -> told.AnnotationsEntry:
 
     return {
         "steps": len(facts.used),
-        "devices": found.devices,
-        "count": len(found.uses),
-        "outside": times(found.outside),
-        "annotations": [use(one) for one in found.uses[:ANNOTATIONS_LISTED]],
+        "devices": annotations.devices,
+        "count": len(annotations.uses),
+        "outside": times(annotations.outside),
+        "annotations": [use(one) for one in annotations.uses[:ANNOTATIONS_LISTED]],
     }
 
 

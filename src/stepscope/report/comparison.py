@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from stepscope import _version
 from stepscope.comparison.budgets import BudgetOutcome
@@ -16,25 +14,37 @@ from stepscope.comparison.found import FindingChange
 from stepscope.comparison.items import ItemChange
 from stepscope.comparison.limits import COMPARED_ITEM_SHARE
 from stepscope.comparison.noise import Difference
+from stepscope.comparison.scaling import Scaling
 from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
 from stepscope.document import COMPARISON_SCHEMA
+from stepscope.regex import regex
 from stepscope.report.labels import CATEGORIES
 from stepscope.report.markdown import code, prose
 from stepscope.report.names import shorten, visible
-from stepscope.units import format_ns, format_share
+from stepscope.units import format_ns, format_ns_range, format_share
+
+if TYPE_CHECKING:
+    from stepscope.document.comparison import (
+        ComparedCost,
+        ComparedItem,
+        ComparedSide,
+        DifferenceEntry,
+        FindingChangeEntry,
+        PartDifference,
+        ScalingEntry,
+    )
+    from stepscope.document.comparison import ComparisonDocument as Document
 
 _LISTED = 50
 """Rows of a table in the document."""
 _WIDTH = 100
-_SIDES = ("before_ns", "after_ns", "difference_ns")
+_SIDES: tuple[Literal["before_ns", "after_ns", "difference_ns"], ...] = ("before_ns", "after_ns", "difference_ns")
 _MANY = 10.0
 """A difference of more times what there was before is not said as a share."""
-_UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s\b))")
+_UNIT_SPACE = regex(r"(?<=\d) (?=(?:%|[nµm]?s\b))")
 _SHOWN = 8
 """Rows of a table in text and Markdown."""
-
-Document = dict[str, Any]
 
 
 def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[BudgetOutcome] = ()) -> Document:
@@ -63,28 +73,38 @@ def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[Budget
         "work": [
             {"path": list(box.path), "before_ns": box.before_ns, "after_ns": box.after_ns} for box in comparison.work
         ],
+        "calls": [
+            {"name": one.name, "caller": one.caller, "before_ns": one.before_ns, "after_ns": one.after_ns}
+            for one in comparison.calls
+        ],
         "findings": [_finding(change) for change in comparison.findings],
-        "scaling": None if comparison.scaling is None else {
-            "unit": comparison.scaling.unit,
-            "devices_before": comparison.scaling.devices_before,
-            "devices_after": comparison.scaling.devices_after,
-            "efficiency": comparison.scaling.efficiency,
-            "speedup": comparison.scaling.speedup,
-            "negative": comparison.scaling.negative,
-            "losses": [{"cause": loss.cause, "ns_per_step": round(loss.ns)} for loss in comparison.scaling.losses],
-        },
+        "scaling": None if comparison.scaling is None else _scaling(comparison.scaling),
         "budgets": [{"condition": one.budget.text, "fired": one.fired, "text": one.sentence} for one in outcomes],
         "achieved": None if comparison.achieved is None else {
-            **dataclasses.asdict(comparison.achieved),
             "gone": list(comparison.achieved.gone),
             "less": list(comparison.achieved.less),
+            "predicted_step_ns": comparison.achieved.predicted_step_ns,
+            "best_step_ns": comparison.achieved.best_step_ns,
             "measured_step_ns": round(comparison.achieved.measured_step_ns),
+            "unrecorded": comparison.achieved.unrecorded,
             "off_share": comparison.achieved.off_share,
         },
     }  # fmt: skip
 
 
-def _side(side: Side, path: str, mean_ns: float) -> Document:
+def _scaling(scaling: Scaling) -> ScalingEntry:
+    return {
+        "unit": scaling.unit,
+        "devices_before": scaling.devices_before,
+        "devices_after": scaling.devices_after,
+        "efficiency": scaling.efficiency,
+        "speedup": scaling.speedup,
+        "negative": scaling.negative,
+        "losses": [{"cause": loss.cause, "ns_per_step": round(loss.ns)} for loss in scaling.losses],
+    }
+
+
+def _side(side: Side, path: str, mean_ns: float) -> ComparedSide:
     return {
         "path": path,
         "runs": len(side.runs),
@@ -98,7 +118,7 @@ def _side(side: Side, path: str, mean_ns: float) -> Document:
     }
 
 
-def _difference(change: Difference) -> Document:
+def _difference(change: Difference) -> DifferenceEntry:
     return {
         "before_ns": round(change.before_ns),
         "after_ns": round(change.after_ns),
@@ -109,13 +129,18 @@ def _difference(change: Difference) -> Document:
     }
 
 
-def _item(change: ItemChange) -> Document:
-    made = {"name": change.name, "renamed": change.renamed, "op": change.op}
-    counts = {"count_before": change.count_before, "count_after": change.count_after}
-    return {**made, **counts, **_difference(change.difference)}
+def _item(change: ItemChange) -> ComparedItem:
+    return {
+        "name": change.name,
+        "renamed": change.renamed,
+        "op": change.op,
+        "count_before": change.count_before,
+        "count_after": change.count_after,
+        **_difference(change.difference),
+    }
 
 
-def _finding(change: FindingChange) -> Document:
+def _finding(change: FindingChange) -> FindingChangeEntry:
     either = change.before or change.after
     assert either is not None
     return {
@@ -128,13 +153,13 @@ def _finding(change: FindingChange) -> Document:
     }
 
 
-def _cost(found: Finding | None) -> Document | None:
-    if found is None:
+def _cost(finding: Finding | None) -> ComparedCost | None:
+    if finding is None:
         return None
     return {
-        "id": found.id,
-        "cost_ns_per_step": found.cost_ns_per_step,
-        "saving_ns_per_step": found.saving_ns_per_step,
+        "id": finding.id,
+        "cost_ns_per_step": finding.cost_ns_per_step,
+        "saving_ns_per_step": finding.saving_ns_per_step,
     }
 
 
@@ -160,7 +185,7 @@ def sentence(document: Document) -> str:
     if not document["changed"]:
         if not step["before_ns"]:
             return f"The step time did not change: {times}."
-        most = max(abs(step["low_ns"]), abs(step["high_ns"])) / step["before_ns"]
+        most = max(abs(step["low_ns"] or 0), abs(step["high_ns"] or 0)) / step["before_ns"]
         return f"The step time did not change by more than {format_share(most)}: {times}."
     faster = step["difference_ns"] < 0
     share = format_share(abs(step["share"])) if step["share"] is not None else ""
@@ -168,8 +193,8 @@ def sentence(document: Document) -> str:
     return f"A step is {amount} ({share}) {'faster' if faster else 'slower'}: {times}."
 
 
-def _noise(step: Document) -> str:
-    if step["low_ns"] is None:
+def _noise(step: DifferenceEntry) -> str:
+    if step["low_ns"] is None or step["high_ns"] is None:
         return ""
     return f", difference {_signed(step['low_ns'])} to {_signed(step['high_ns'])} (95 %)"
 
@@ -181,7 +206,7 @@ def _wrapped(said: str, indent: str, further: str) -> list[str]:
     return [line.replace("\u2007", " ") for line in lines]
 
 
-def _steps(side: Document) -> str:
+def _steps(side: ComparedSide) -> str:
     return f"{side['steps_used']} steps" + (f" of {side['runs']} runs" if side["runs"] > 1 else "")
 
 
@@ -199,11 +224,11 @@ def _lines(document: Document) -> Iterator[str]:
         yield ""
         yield f"{title:<60} {'before':>9} {'after':>9}  difference"
         yield from (f"  {name:<58} {before:>9} {after:>9}  {change}" for name, before, after, change in rows)
-    found = _finding_lines(document)
-    if found:
+    findings = _finding_lines(document)
+    if findings:
         yield ""
         yield "Findings"
-        for line in found:
+        for line in findings:
             yield from _wrapped(line.replace("`", ""), "  ", "    ")
 
 
@@ -214,29 +239,30 @@ def fired(document: Document) -> list[str]:
 
 def scaling(document: Document) -> Iterator[str]:
     """How well more devices do the work, and what a step takes longer by."""
-    found = document["scaling"]
-    if found is None:
+    scaled = document["scaling"]
+    if scaled is None:
         return
-    times, one = f"{found['speedup']:.3g}", {"devices": "device", "processes": "process"}[found["unit"]]
+    times, one = f"{scaled['speedup']:.3g}", {"devices": "device", "processes": "process"}[scaled["unit"]]
     yield (
-        f"With the same batch on each {one}, {found['devices_after']} {found['unit']} do {times} times the work of "
-        f"{found['devices_before']} per second ({format_share(found['efficiency'])} efficiency)"
-        + ("; more of them are slower than fewer." if found["negative"] else ".")
+        f"With the same batch on each {one}, {scaled['devices_after']} {scaled['unit']} do {times} times the work of "
+        f"{scaled['devices_before']} per second ({format_share(scaled['efficiency'])} efficiency)"
+        + ("; more of them are slower than fewer." if scaled["negative"] else ".")
     )
-    lost = [f"{loss['cause']} {_signed(loss['ns_per_step'])}" for loss in found["losses"] if loss["ns_per_step"]]
+    lost = [f"{loss['cause']} {_signed(loss['ns_per_step'])}" for loss in scaled["losses"] if loss["ns_per_step"]]
     if lost and document["changed"] and document["step_time"]["difference_ns"] > 0:
         yield f"A step takes longer by: {', '.join(lost)}."
 
 
 def _tables(document: Document) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
-    parts = [{**part, "name": part["label"]} for part in document["parts"] if part["told"]]
-    tables = (("Time per step", parts), *((name.capitalize(), document[name]) for name in ("kernels", "ops", "layers")))
+    parts = [_row(part["label"], None, part) for part in document["parts"] if part["told"]]
+    tables = [("Time per step", parts, _rest(document))]
+    for title, items in (("Kernels", document["kernels"]), ("Ops", document["ops"]), ("Layers", document["layers"])):
+        tables.append((title, [_row(item["name"], item["renamed"], item) for item in items], []))
     noise = ", noise not known" if document["step_time"]["low_ns"] is None else ""
-    for title, items in tables:
-        more = [(f"… {len(items) - _SHOWN} more", "", "", "")] if len(items) > _SHOWN else []
-        rest = _rest(document) if items is parts else []
-        if items or rest:
-            yield title + noise, [_row(item) for item in items[:_SHOWN]] + more + rest
+    for title, rows, rest in tables:
+        more = [(f"… {len(rows) - _SHOWN} more", "", "", "")] if len(rows) > _SHOWN else []
+        if rows or rest:
+            yield title + noise, rows[:_SHOWN] + more + rest
 
 
 def _rest(document: Document) -> list[tuple[str, str, str, str]]:
@@ -249,13 +275,11 @@ def _rest(document: Document) -> list[tuple[str, str, str, str]]:
     return [("rest, within noise", one, two, _signed(left["difference_ns"]))]
 
 
-def _row(item: Document) -> tuple[str, str, str, str]:
-    name = shorten(visible(item["name"]), 58)
-    if item.get("renamed"):
-        name = f"{shorten(visible(item['name']), 27)} → {shorten(visible(item['renamed']), 28)}"
-    told = item["share"] and abs(item["share"]) < _MANY
-    share = f" ({'+' if item['share'] > 0 else '−'}{format_share(abs(item['share']))})" if told else ""
-    return name, format_ns(item["before_ns"]), format_ns(item["after_ns"]), f"{_signed(item['difference_ns'])}{share}"
+def _row(before: str, after: str | None, change: PartDifference | ComparedItem) -> tuple[str, str, str, str]:
+    name = f"{shorten(visible(before), 27)} → {shorten(visible(after), 28)}" if after else shorten(visible(before), 58)
+    share = change["share"] or 0
+    told = f" ({'+' if share > 0 else '−'}{format_share(abs(share))})" if 0 < abs(share) < _MANY else ""
+    return name, format_ns(change["before_ns"]), format_ns(change["after_ns"]), _signed(change["difference_ns"]) + told
 
 
 def _finding_lines(document: Document) -> list[str]:
@@ -264,7 +288,7 @@ def _finding_lines(document: Document) -> list[str]:
     return found if said is None else [*found, said]
 
 
-def finding(change: Document) -> str:
+def finding(change: FindingChangeEntry) -> str:
     """What became of one finding."""
     costs = [side["cost_ns_per_step"] if side else None for side in (change["before"], change["after"])]
     one, two = (format_ns(cost) for cost in costs)
@@ -286,8 +310,7 @@ def achieved(document: Document) -> str | None:
     if made is None:
         return None
     best, measured = made["best_step_ns"], format_ns(made["measured_step_ns"])
-    promised = format_ns(made["predicted_step_ns"])
-    promised = promised if best is None else f"{format_ns(best)} to {promised}"
+    promised = format_ns_range(best, made["predicted_step_ns"])
     off = format_share(abs(made["off_share"]))
     held = "as promised" if best is not None and not made["off_share"] else f"{off} off"
     pairs = [("Without", made["gone"]), ("With less of", made["less"])]
@@ -323,10 +346,10 @@ def _markdown_lines(document: Document) -> Iterator[str]:
         yield f"| {title} | before | after | difference |"
         yield "|---|--:|--:|--:|"
         yield from (f"| {_cell(name)} | {before} | {after} | {change} |" for name, before, after, change in rows)
-    found = _finding_lines(document)
-    if found:
+    findings = _finding_lines(document)
+    if findings:
         yield ""
-        yield from (f"- {prose(line)}" for line in found)
+        yield from (f"- {prose(line)}" for line in findings)
 
 
 def _cell(name: str) -> str:

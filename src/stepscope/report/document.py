@@ -6,7 +6,7 @@ theirs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stepscope._version import __version__
 from stepscope.analysis.categories import CATEGORIES
@@ -26,28 +26,30 @@ if TYPE_CHECKING:
     from stepscope.cluster.job import JobFacts
     from stepscope.document import profile as about
     from stepscope.document import steps as told
+    from stepscope.document.report import Analyses
+    from stepscope.document.report import Report as Document
 
 __all__ = ["InputFile", "brief", "make", "of_job", "whole"]
 
 
-def make(facts: Facts, diagnosis: Diagnosis, files: list[InputFile], asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+def make(facts: Facts, diagnosis: Diagnosis, files: list[InputFile], asked: Asked = NOTHING_GIVEN) -> Document:
     """The whole report of one trace."""
     return whole(brief(facts, diagnosis, files), facts, diagnosis, asked)
 
 
-def whole(begun: dict[str, Any], facts: Facts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+def whole(begun: Document, facts: Facts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> Document:
     """The whole report of a trace from its brief one."""
     more = analyses(facts) | exchange.of_profile(facts, diagnosis, asked)
     minor = [finding_entry(finding, facts.trace.info.rank) for finding in diagnosis.minor]
     return {**begun, "analyses": begun["analyses"] | {"minor_findings": minor} | more}
 
 
-def brief(facts: Facts, diagnosis: Diagnosis, files: list[InputFile]) -> dict[str, Any]:
+def brief(facts: Facts, diagnosis: Diagnosis, files: list[InputFile]) -> Document:
     """The report without the tables that no short text shows: working those out takes as long as the rest of it."""
     return _begun(outline(facts, files), diagnosis, facts.trace.info.rank)
 
 
-def of_job(facts: JobFacts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+def of_job(facts: JobFacts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> Document:
     """The whole report of a job: the same document, with ``analyses.ranks``."""
     from stepscope.cluster.outline import outline as of_ranks
     from stepscope.report.over_ranks import over_ranks
@@ -55,7 +57,7 @@ def of_job(facts: JobFacts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) 
 
     begun = _begun(of_ranks(facts), diagnosis, None)
     minor = [finding_entry(finding) for finding in diagnosis.minor]
-    more = {
+    more: Analyses = {
         "minor_findings": minor,
         "ranks": ranks(facts),
         "over_ranks": over_ranks(facts.ranks, [partial.uses for partial in facts.partials]),
@@ -64,7 +66,7 @@ def of_job(facts: JobFacts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) 
     return {**begun, "analyses": begun["analyses"] | more}
 
 
-def _begun(told: Outline, diagnosis: Diagnosis, rank: int | None) -> dict[str, Any]:
+def _begun(told: Outline, diagnosis: Diagnosis, rank: int | None) -> Document:
     return {
         "schema": REPORT_SCHEMA,
         "tool": {"name": "stepscope", "version": __version__},

@@ -74,7 +74,7 @@ def roofline(facts: Facts) -> entry.Roofline:
 
 def mfu(facts: Facts) -> list[entry.UtilisationEntry]:
     """``analyses.mfu``: a row per device that ran kernels."""
-    found = [utilisation(work) for work in facts.work]
+    used = [utilisation(work) for work in facts.work]
     return [
         {
             "device": one.device,
@@ -83,7 +83,7 @@ def mfu(facts: Facts) -> list[entry.UtilisationEntry]:
             "share": None if facts.sampling.sampled else one.share,
             "reason": "the profile was sampled" if facts.sampling.sampled else one.reason,
         }
-        for one in found
+        for one in used
         if one is not None
     ]
 

@@ -8,15 +8,15 @@ from stepscope.report.tables import Look, inserted, table
 from stepscope.units import format_share
 
 
-def kernels(found: list[KernelEntry]) -> list[Section]:
+def kernels(entries: list[KernelEntry]) -> list[Section]:
     """Kernels by time, and how the same were launched."""
-    made = [kernel for kernel in found if _recorded(kernel.get("launch"))]
+    made = [kernel for kernel in entries if _recorded(kernel.get("launch"))]
     look = Look(cells={"grid": lambda launch: _sizes(launch["grid"]), "block": lambda launch: _sizes(launch["block"])})
     launches = table(
         "Kernels: how their longest launch was made", KernelLaunch, [kernel["launch"] for kernel in made], look=look
     )
     return [
-        table("Kernels by time", KernelEntry, found),
+        table("Kernels by time", KernelEntry, entries),
         inserted(launches, 0, name("kernel"), [kernel["name"] for kernel in made]),
     ]
 
@@ -29,13 +29,13 @@ def _sizes(sizes: list[int] | None) -> str:
     return ABSENT if not sizes else "×".join(str(size) for size in sizes)
 
 
-def roofline(found: Roofline | None) -> list[Section]:
+def roofline(roofs: Roofline | None) -> list[Section]:
     """Ops and kernels under the roofline."""
-    if found is None:
+    if roofs is None:
         return []
     return [
-        _roofs("Roofline by op and shapes", "ops", found["ops"]),
-        _roofs("Roofline by kernel", "kernels", found["kernels"]),
+        _roofs("Roofline by op and shapes", "ops", roofs["ops"]),
+        _roofs("Roofline by kernel", "kernels", roofs["kernels"]),
     ]
 
 

@@ -31,13 +31,13 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> Analyses:
     return _entries(exchange.of_profile(facts, diagnosis, asked))
 
 
-def _entries(found: ReportedExchange) -> Analyses:
+def _entries(exchanged: ReportedExchange) -> Analyses:
     made: Analyses = {}
-    if found.collectives is not None:
+    if exchanged.collectives is not None:
         made["collectives"] = [
-            plain(one) | {"kind": str(one.kind), "ranks": list(one.ranks) if found.ranks_known else []}
-            for one in found.collectives
+            plain(one) | {"kind": str(one.kind), "ranks": list(one.ranks) if exchanged.ranks_known else []}
+            for one in exchanged.collectives
         ]
-    if found.gradients is not None:
-        made["gradients"] = plain(found.gradients)
+    if exchanged.gradients is not None:
+        made["gradients"] = plain(exchanged.gradients)
     return made

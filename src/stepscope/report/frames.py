@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import polars as pl
 
@@ -19,7 +19,9 @@ from stepscope.trace.select import by_time, select
 from stepscope.trace.trace import Completeness, Info, Trace
 from stepscope.units import NS_PER_MS
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from stepscope.document.steps import AccountingRow, StepEntry
+
 
 _STEPS: dict[str, tuple[Any, str]] = {
     "rank": (pl.Int64, "Rank of the process."),
@@ -65,20 +67,27 @@ _VIEWS = {
 }
 
 
-def steps(document: Document) -> pl.DataFrame:
+def steps(document: Stepped) -> pl.DataFrame:
     """One row per step; times in ns."""
     return pl.DataFrame(document["steps"], schema={name: kind for name, (kind, _) in _STEPS.items()})
 
 
-def accounting(document: Document) -> pl.DataFrame:
+def accounting(document: Stepped) -> pl.DataFrame:
     """One row per device and step (and the time around steps), one column of ns per category."""
     rows = [{**row, **dict.fromkeys(_ON_ONE_RANK, 0), **row["parts"]} for row in document["accounting"]]
     return pl.DataFrame(rows, schema={name: kind for name, (kind, _) in _ACCOUNTING.items()})
 
 
+class Stepped(TypedDict):
+    """What of a report these tables are made of."""
+
+    steps: list[StepEntry]
+    accounting: list[AccountingRow]
+
+
 def by_name(
     trace: Trace,
-    document: Callable[[], Document],
+    document: Callable[[], Stepped],
     time_ns: tuple[int | None, int | None] | None,
     critical_path: Callable[[], Mapping[str, list[Any]]],
 ) -> Tables:
@@ -141,14 +150,14 @@ def columns() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["table", "column", "type", "holds"], orient="row")
 
 
-def listing(found: pl.DataFrame) -> str:
+def listing(listed: pl.DataFrame) -> str:
     """What :func:`columns` found as text: each table with its sentence, and a line per column."""
     about = {name: inspect.getdoc(kind) or "" for name, kind in t.TABLES.items()} | _VIEWS
-    width = max(map(len, found["column"].to_list()))
+    width = max(map(len, listed["column"].to_list()))
     lines = []
-    for name in found["table"].unique(maintain_order=True).to_list():
+    for name in listed["table"].unique(maintain_order=True).to_list():
         lines.append(f"{name}: {about[name]}")
-        rows = found.filter(pl.col("table") == name).iter_rows()
+        rows = listed.filter(pl.col("table") == name).iter_rows()
         lines += [f"  {column:<{width}}  {kind:<8}  {holds}" for _, column, kind, holds in rows]
     return "\n".join(lines) + "\n"
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from stepscope.document import input as told
 
 
-def entry(facts: Facts, found: InputStages) -> told.InputPipeline:
+def entry(facts: Facts, stages: InputStages) -> told.InputPipeline:
     """The pipeline per used step."""
-    producers = found.producers
+    producers = stages.producers
     return {
-        "wait_ns_per_step": facts.per_step(found.wait_ns),
-        "taken_on": found.taken_on,
+        "wait_ns_per_step": facts.per_step(stages.wait_ns),
+        "taken_on": stages.taken_on,
         "stages": [
             {
                 "name": word(stage.name),
@@ -27,7 +27,7 @@ def entry(facts: Facts, found: InputStages) -> told.InputPipeline:
                 "ns_per_step": facts.per_step(stage.ns),
                 "overlap_share": None if stage.overlapped_ns is None else stage.overlapped_ns / stage.ns,
             }
-            for stage in found.stages
+            for stage in stages.stages
         ],
         "producers": None
         if producers is None
@@ -38,16 +38,16 @@ def entry(facts: Facts, found: InputStages) -> told.InputPipeline:
             "feeds_devices": feeds_devices(facts),
             "devices": len(facts.working),
         },
-        "queues": [plain(queue) for queue in found.queues],
-        "iterators": None if found.iterators is None else _iterators(facts, found.iterators),
+        "queues": [plain(queue) for queue in stages.queues],
+        "iterators": None if stages.iterators is None else _iterators(facts, stages.iterators),
     }
 
 
-def _iterators(facts: Facts, found: PipelineIterators) -> told.IteratorsEntry:
+def _iterators(facts: Facts, iterators: PipelineIterators) -> told.IteratorsEntry:
     return {
-        "wait_ns_per_step": facts.per_step(found.wait_ns),
-        "cpu_budget": found.cpu_budget,
-        "threadpool_size": found.threadpool_size,
+        "wait_ns_per_step": facts.per_step(iterators.wait_ns),
+        "cpu_budget": iterators.cpu_budget,
+        "threadpool_size": iterators.threadpool_size,
         "each": [
             {
                 "path": list(one.path),
@@ -59,6 +59,6 @@ def _iterators(facts: Facts, found: PipelineIterators) -> told.IteratorsEntry:
                 "buffer_limit": one.buffer_limit,
                 "autotuned": one.autotuned,
             }
-            for one in found.each
+            for one in iterators.each
         ],
     }

@@ -30,11 +30,13 @@ def iterators(given: InputPipeline | None) -> Section:
                  _pool(found) if found else "", look)  # fmt: skip
 
 
-def _pool(found: IteratorsEntry) -> str:
+def _pool(iterators: IteratorsEntry) -> str:
     told = (
         "own wait: its own part of the time in which a batch is waited for",
-        f"cores tf.data may use: {found['cpu_budget']}" if found["cpu_budget"] is not None else "",
-        f"threads that run its functions: {found['threadpool_size']}" if found["threadpool_size"] is not None else "",
+        f"cores tf.data may use: {iterators['cpu_budget']}" if iterators["cpu_budget"] is not None else "",
+        f"threads that run its functions: {iterators['threadpool_size']}"
+        if iterators["threadpool_size"] is not None
+        else "",
     )
     return "; ".join(filter(None, told))
 

@@ -14,9 +14,6 @@ class Label:
     colour: str
 
 
-WIDEST = 24
-"""Characters of the longest words of a category, so that two legends fit side by side in 100 columns."""
-
 CATEGORIES: dict[str, Label] = {
     "compute": Label("computing (kernels)", True, "green"),
     "collective": Label("collectives, not hidden", True, "blue"),

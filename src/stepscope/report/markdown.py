@@ -12,24 +12,25 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from stepscope.report import bar, gradients, phrases
+from stepscope.regex import regex
+from stepscope.report import bar, gradients, phrases, proof
 from stepscope.report.names import code_spans, shorten, visible
-from stepscope.report.phrases import Document
 from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
 
 if TYPE_CHECKING:
     from stepscope.document.findings import FindingEntry
     from stepscope.document.profile import NoticeEntry
+    from stepscope.document.report import Report as Document
     from stepscope.document.steps import SummaryEntry
 
 _BAR_WIDTH = 80
 _NAME_WIDTH = 100
 _BREAK = "<!-- -->"
 """Invisible; keeps GitHub from seeing a mention, an issue number or a link."""
-_ACTIVE = re.compile(r"([\\`*_\[\]<>&|~$])")
-_REFERENCE = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)")
-_LINE_START = re.compile(r"^(\s*\d+(?=[.)](?:\s|$))|\s*(?=[#=+\-]))")
+_ACTIVE = regex(r"([\\`*_\[\]<>&|~$])")
+_REFERENCE = regex(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)")
+_LINE_START = regex(r"^(\s*\d+(?=[.)](?:\s|$))|\s*(?=[#=+\-]))")
 
 
 def render(document: Document, *, verbose: bool = False) -> str:
@@ -40,8 +41,8 @@ def render(document: Document, *, verbose: bool = False) -> str:
         lines += [text(phrases.without_findings(document["summary"])), ""]
     for number, finding in enumerate(told, 1):
         lines += _finding(number, finding, document["summary"], verbose=verbose)
-    if proof := phrases.proof(document):
-        lines += [prose(proof), ""]
+    if tried := proof.of_report(document):
+        lines += [prose(tried.sentence) + (f" {code(tried.line)}" if tried.line else ""), ""]
     if verbose and told:
         lines += [*filter(None, [prose(phrases.plan(document)), text(phrases.replayed(document["whatif"]))]), ""]
     lines += _notices(document["profile"]["notices"], phrases.reasons(untold, all_titles=verbose))

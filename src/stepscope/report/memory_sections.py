@@ -41,15 +41,15 @@ def space_name(program: ProgramUse) -> str:
     return SPACES.get(key, f"memory space {key}")
 
 
-def programs(found: ProgramMemory | None) -> list[Section]:
+def programs(compiled: ProgramMemory | None) -> list[Section]:
     """What compiled programs need of memory, and what it is at the peak of the one that needs most."""
-    if found is None:
+    if compiled is None:
         return []
-    if found["not_recorded"]:
-        return [Section("Memory of compiled programs", (Column("not recorded"),), [(found["not_recorded"],)])]
-    notes = [f"{found['without']} programs do not say it"] if found["without"] else []
-    if found["left_out"]:
-        notes.append(f"{found['left_out']} that need less are left out")
+    if compiled["not_recorded"]:
+        return [Section("Memory of compiled programs", (Column("not recorded"),), [(compiled["not_recorded"],)])]
+    notes = [f"{compiled['without']} programs do not say it"] if compiled["without"] else []
+    if compiled["left_out"]:
+        notes.append(f"{compiled['left_out']} that need less are left out")
     look = Look(
         cells={
             "on_host": space_name,
@@ -57,8 +57,8 @@ def programs(found: ProgramMemory | None) -> list[Section]:
         },
         keys={"parameters": "parameter", "results": "output", "temporaries": "temporary"},
     )
-    made = table("Memory of compiled programs", ProgramUse, found["programs"], "; ".join(notes), look)
-    return [made, _buffers(found["programs"][0], found["ways"])]
+    made = table("Memory of compiled programs", ProgramUse, compiled["programs"], "; ".join(notes), look)
+    return [made, _buffers(compiled["programs"][0], compiled["ways"])]
 
 
 def _buffers(first: ProgramUse, told: dict[str, str]) -> Section:
@@ -80,9 +80,9 @@ def _padding(one: ProgramBuffer) -> str:
     return format_bytes(padding) if padding else ABSENT
 
 
-def memory(found: MemoryEntry | None, steps: dict[int | None, str]) -> list[Section]:
+def memory(used: MemoryEntry | None, steps: dict[int | None, str]) -> list[Section]:
     """Memory per allocator, what it is for at the peak, and where that is allocated."""
-    pools = [] if found is None else found["pools"]
+    pools = [] if used is None else used["pools"]
     # Beside a device what its host holds for a moment tells nothing.
     pools = [pool for pool in pools if not pool["on_host"]] or pools
     notes = ["≥: without what was allocated before the profile"] if any(map(_partial, pools)) else []
@@ -140,12 +140,12 @@ def _parts(pool: MemoryPool) -> list[tuple[str, ...]]:
 
 
 def _places(pools: list[MemoryPool]) -> Section:
-    listed = [(pool, found) for pool in pools for found in pool["peak"]["places"]]
+    listed = [(pool, place) for pool in pools for place in pool["peak"]["places"]]
     listed.sort(key=lambda pair: -pair[1]["bytes"])
-    look = Look(cells={"category": lambda found: CATEGORIES[found["category"]], "where": _where})
+    look = Look(cells={"category": lambda place: CATEGORIES[place["category"]], "where": _where})
     title = "What was allocated inside the profile and in use at the peak"
-    made = table(title, MemoryPlace, [found for _, found in listed], look=look)
-    ops = [text(found["where"] and found["where"]["op"]) for _, found in listed]
+    made = table(title, MemoryPlace, [place for _, place in listed], look=look)
+    ops = [text(place["where"] and place["where"]["op"]) for _, place in listed]
     made = inserted(made, 3, Column("op", name=True), ops)
     return inserted(made, 0, Column("memory of"), [_name(pool) for pool, _ in listed])
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from rich.cells import cell_len, set_cell_size
 
-_NAMESPACES = re.compile(r"\b(?:[A-Za-z_]\w*::)+(?=[A-Za-z_~])")
+from stepscope.regex import regex
+
+_NAMESPACES = regex(r"\b(?:[A-Za-z_]\w*::)+(?=[A-Za-z_~])")
 _LONGEST = 8192
 """Characters of a name that are looked at; the rest is cut, so that no name costs more than a glance."""
 

@@ -45,35 +45,35 @@ def layers(facts: Facts) -> list[entry.LayersEntry]:
     return [_layers(facts, found) for found in facts.layers if found.layers]
 
 
-def _layers(facts: Facts, found: Layers) -> entry.LayersEntry:
+def _layers(facts: Facts, layers: Layers) -> entry.LayersEntry:
     made: entry.LayersEntry = {
-        "device": found.device,
-        "total_ns_per_step": facts.per_step(found.total_ns),
-        "outside_ns_per_step": facts.per_step(found.outside_ns),
-        "count": len(found.layers),
-        "layers": [_layer(facts, found, layer) for layer in found.layers[:ROWS]],
+        "device": layers.device,
+        "total_ns_per_step": facts.per_step(layers.total_ns),
+        "outside_ns_per_step": facts.per_step(layers.outside_ns),
+        "count": len(layers.layers),
+        "layers": [_layer(facts, layers, layer) for layer in layers.layers[:ROWS]],
     }
-    together = alike(found.layers)
-    if len(together) < len(found.layers):
-        made["alike"] = [_alike(facts, found, one) for one in together[:ROWS]]
+    together = alike(layers.layers)
+    if len(together) < len(layers.layers):
+        made["alike"] = [_alike(facts, layers, one) for one in together[:ROWS]]
     return made
 
 
-def _alike(facts: Facts, found: Layers, one: Alike) -> entry.AlikeLayers:
+def _alike(facts: Facts, layers: Layers, one: Alike) -> entry.AlikeLayers:
     each = one.layers[:EACH] if len(one.layers) > 1 else ()
     return {
-        "whole": _layer(facts, found, one.whole),
+        "whole": _layer(facts, layers, one.whole),
         "layers": len(one.layers),
-        "each": [_layer(facts, found, layer) for layer in each],
+        "each": [_layer(facts, layers, layer) for layer in each],
     }
 
 
-def _layer(facts: Facts, found: Layers, layer: Layer) -> entry.LayerEntry:
+def _layer(facts: Facts, layers: Layers, layer: Layer) -> entry.LayerEntry:
     return {
         "path": layer.path,
         "forward_ns_per_step": facts.per_step(layer.forward_ns),
         "backward_ns_per_step": facts.per_step(layer.backward_ns),
         "whole_ns_per_step": facts.per_step(layer.whole_ns),
         "kernels_per_step": layer.kernels / len(facts.used),
-        "share": layer.own_ns / found.total_ns if found.total_ns else 0.0,
+        "share": layer.own_ns / layers.total_ns if layers.total_ns else 0.0,
     }

@@ -10,11 +10,11 @@ from stepscope.report.tables import Look, Text, inserted, table
 from stepscope.units import format_ns
 
 
-def ops(found: OpsEntry | None) -> list[Section]:
+def ops(costs: OpsEntry | None) -> list[Section]:
     """Ops by type and by place."""
-    if found is None:
+    if costs is None:
         return []
-    cost, note = found["launch_cost_ns"], ""
+    cost, note = costs["launch_cost_ns"], ""
     if cost is not None:
         note = f"tiny: what ran on the device takes, on average, no longer than a launch costs here ({format_ns(cost)})"
     of_device: Mapping[str, Text] = {
@@ -23,8 +23,8 @@ def ops(found: OpsEntry | None) -> list[Section]:
     by_type = Look("types", of_device)
     by_place = Look("places", {**of_device, "op": lambda use: use["name"] or use["op"]})
     return [
-        table("Ops by type, in the steps used", OpUseEntry, found["by_type"], note, by_type, found["types"]),
-        table("Ops by place, in the steps used", OpUseEntry, found["by_place"], "", by_place, found["places"]),
+        table("Ops by type, in the steps used", OpUseEntry, costs["by_type"], note, by_type, costs["types"]),
+        table("Ops by place, in the steps used", OpUseEntry, costs["by_place"], "", by_place, costs["places"]),
     ]
 
 
@@ -33,12 +33,12 @@ def layers(found: list[LayersEntry]) -> list[Section]:
     return [_layers(one) for one in found]
 
 
-def _layers(found: LayersEntry) -> Section:
-    of_device = found["device"] is not None
+def _layers(layers: LayersEntry) -> Section:
+    of_device = layers["device"] is not None
     titles: dict[str, str | None] = {} if of_device else {"kernels_per_step": "ops"}
-    if not any(layer["backward_ns_per_step"] for layer in found["layers"]):
+    if not any(layer["backward_ns_per_step"] for layer in layers["layers"]):
         titles["backward_ns_per_step"] = None
-    outside = f"{format_ns(found['outside_ns_per_step'])} of {format_ns(found['total_ns_per_step'])} in no layer"
+    outside = f"{format_ns(layers['outside_ns_per_step'])} of {format_ns(layers['total_ns_per_step'])} in no layer"
     title = f"Layers by the time of their {'kernels' if of_device else 'ops'}, per step"
-    made = table(title, LayerEntry, found["layers"], outside, Look(titles=titles), found["count"])
-    return inserted(made, 1, number("device"), [text(found["device"])] * len(made.rows))
+    made = table(title, LayerEntry, layers["layers"], outside, Look(titles=titles), layers["count"])
+    return inserted(made, 1, number("device"), [text(layers["device"])] * len(made.rows))

@@ -28,8 +28,8 @@ def op_tree(facts: Facts) -> list[entry.ProgramEntry]:
 
 
 def _program(tree: ProgramTree) -> entry.ProgramEntry:
-    ops = sorted((node.op for node in tree.nodes if node.op is not None), key=lambda op: -op.roof.ns)[:DRAWN]
-    drawn = {id(op) for op in ops}
+    ops = sorted((node for node in tree.nodes if node.op is not None), key=lambda node: -node.total.ns)[:DRAWN]
+    drawn = {id(node.op) for node in ops}
     return {
         "device": tree.device,
         "module": tree.module,
@@ -52,7 +52,7 @@ def _program(tree: ProgramTree) -> entry.ProgramEntry:
 
 def _node(node: Node, drawn: set[int]) -> entry.ProgramNode:
     op, total = node.op, node.total
-    return {
+    made: entry.ProgramNode = {
         "name": node.name,
         "depth": node.depth,
         "total_ns": total.ns,
@@ -63,6 +63,9 @@ def _node(node: Node, drawn: set[int]) -> entry.ProgramNode:
         "bytes_per_s": total.bytes_per_s,
         "op": None if op is None else _op(op, node.category, drawn=id(op) in drawn),
     }
+    if node.times > 1:
+        made["times"] = node.times
+    return made
 
 
 def _op(op: OpRoof, category: Category, *, drawn: bool) -> entry.ProgramOp:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
-from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_share
+from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_ns_range, format_share
 
 if TYPE_CHECKING:
     from stepscope.document.findings import FindingEntry
     from stepscope.document.profile import DeviceEntry, FileEntry, NoticeEntry
+    from stepscope.document.report import Report as Document
     from stepscope.document.report import WhatIfEntry
-    from stepscope.document.steps import SummaryEntry
+    from stepscope.document.steps import SummaryEntry, TwoSharesEntry
 
-Document = dict[str, Any]
 Place = Mapping[str, Any]
 """:class:`stepscope.document.findings.WhereEntry`, or as much of it as there is."""
 _RANKS_NAMED = 3
@@ -111,7 +111,7 @@ def step_time(summary: SummaryEntry) -> Headline:
     if median is None:
         return Headline("step time", NOT_RECORDED, known=False)
     used, slow = summary["steps_used"], summary["steps_slow"]
-    spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
+    spread = f"median, 95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
         spread = "a single step" if used + slow == 1 else f"median of {used + slow} steps, too few for a p95"
     mean = summary["step_time_ns"].get("mean")
@@ -168,7 +168,7 @@ def bar_note(document: Document) -> str:
     return f"means over {count} ranks, late ones among them" if is_job(document) and count > 1 else ""
 
 
-def two_shares(name: str, shares: Mapping[str, Any]) -> Headline:
+def two_shares(name: str, shares: TwoSharesEntry) -> Headline:
     """A share by count and by time."""
     by_count, by_time = shares["by_count"], shares["by_time"]
     if by_time is None:
@@ -187,7 +187,7 @@ def narrow_kernels(document: Document) -> Headline:
     return low_precision(summary["low_precision_share"], summary.get("precision_known_share"))
 
 
-def low_precision(shares: Mapping[str, Any], known: float | None) -> Headline:
+def low_precision(shares: TwoSharesEntry, known: float | None) -> Headline:
     """The share of kernels in 16 bits or fewer; ``known`` is the share of kernel time whose precision is known."""
     name, by_time = "16-bit kernels", shares["by_time"]
     if by_time is None or known is None or known >= PRECISION_KNOWN:
@@ -211,18 +211,19 @@ def saving(finding: FindingEntry, summary: SummaryEntry) -> str:
     best, per = finding.get("best_step_ns"), _per(finding, summary)
     text = f"saves {format_ns(saved)}"
     if best is not None and predicted is not None:
-        text += f" to {format_ns(saved + predicted - best)}"
+        most = saved + predicted - best
+        text = f"saves {format_ns_range(saved, most)}" if saved else f"saves up to {format_ns(most)}"
     then = finding.get("saving_after_ns_per_step")
     if then is not None and mean is not None and then >= MUCH_MORE * max(saved, 1):
         alone = f"{text} {per}" if saved else "saves nothing"
         return f"saves {format_ns(then)} of {format_ns(mean)} {per} once the above is fixed; by itself {alone}"
-    if mean is not None and predicted == mean:
+    if mean is not None and predicted == mean and best is None:
         average = f"{per} on average" if per == "per step" else per
         return f"{text} {average}, leaving the usual {format_ns(predicted)}"
     if mean is not None:
         text += f" of {format_ns(mean)} {per}"
     if predicted is not None:
-        text += f", leaving {f'{format_ns(best)} to ' if best is not None else ''}{format_ns(predicted)}"
+        text += f", leaving {format_ns_range(best, predicted)}"
     return text + _in_turn(finding)
 
 
@@ -292,15 +293,6 @@ def plan(document: Document) -> str:
     if len(steps) < 2:
         return ""
     return f"Work in this order, one change at a time, and record again after each: {'; '.join(steps)}."
-
-
-def proof(document: Document) -> str:
-    """How to have the promises measured on the job itself; empty where no cure can be put into it."""
-    told = [str(number) for number, item in enumerate(told_and_untold(document)[0], 1) if item.get("provable")]
-    if not told:
-        return ""
-    cures = f"{'a cure' if len(told) == 1 else 'cures'} of {', '.join(told)}"
-    return f"Prove it: `stepscope try COMMAND`, with the job's own command, puts {cures} into it and times it."
 
 
 def replayed(whatif: WhatIfEntry) -> str:

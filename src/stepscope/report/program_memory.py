@@ -67,7 +67,7 @@ def program_memory(facts: Facts) -> entry.ProgramMemory | None:
     if not len(trace.programs) and not len(trace.xla_ops):
         return None
     ran = set(trace.xla_ops.program[trace.xla_ops.program != NULL].tolist())
-    found, without = [], 0
+    large, without = [], 0
     rows = zip(trace.programs.program.tolist(), trace.programs.module.tolist(), trace.hlo, strict=False)
     for id, module_code, data in rows:
         if ran and id != NULL and id not in ran:
@@ -75,14 +75,14 @@ def program_memory(facts: Facts) -> entry.ProgramMemory | None:
         program, module = None if id == NULL else id, trace.strings[module_code]
         spaces = read_buffers(data) if data else None
         without += not spaces
-        found += [(program, module, space) for space in spaces or () if space.peak >= PROGRAM_BUFFER_BYTES]
-    found.sort(key=lambda one: (one[2].space != 0, -one[2].peak))
-    programs = [_program(*one) for one in found[:PROGRAMS]]
+        large += [(program, module, space) for space in spaces or () if space.peak >= PROGRAM_BUFFER_BYTES]
+    large.sort(key=lambda one: (one[2].space != 0, -one[2].peak))
+    programs = [_program(*one) for one in large[:PROGRAMS]]
     used = {buffer["way"] for program in programs for buffer in program["buffers"]}
     return {
-        "not_recorded": None if found else _not_recorded(facts, without),
+        "not_recorded": None if large else _not_recorded(facts, without),
         "without": without,
-        "left_out": max(len(found) - PROGRAMS, 0),
+        "left_out": max(len(large) - PROGRAMS, 0),
         "capacity_bytes": _capacity(facts),
         "programs": programs,
         "ways": {way: text for way in WAYS if way in used and (text := remedy(WAYS[way], facts.workload))},

@@ -13,9 +13,9 @@ _PROGRAMS = 5
 """Programs whose ops the long report lists; the JSON report holds more."""
 
 
-def op_tree(found: list[ProgramEntry]) -> list[Section]:
+def op_tree(programs: list[ProgramEntry]) -> list[Section]:
     """Programs by time, and the ops of those that take longest."""
-    if not found:
+    if not programs:
         return []
     look = Look(
         cells={
@@ -26,7 +26,7 @@ def op_tree(found: list[ProgramEntry]) -> list[Section]:
             "unknown": _unknown,
         }
     )
-    return [table("Compiled programs by time", ProgramEntry, found, _MFU, look), *map(_tree, found[:_PROGRAMS])]
+    return [table("Compiled programs by time", ProgramEntry, programs, _MFU, look), *map(_tree, programs[:_PROGRAMS])]
 
 
 def _some(ns: int) -> str:
@@ -42,9 +42,14 @@ def _titled(one: ProgramEntry) -> str:
 
 
 def _tree(one: ProgramEntry) -> Section:
-    look = Look(cells={"name": lambda node: f"{'· ' * node['depth']}{node['name']}", "rematerialised": _remarks})
+    look = Look(cells={"name": _named, "rematerialised": _remarks})
     title = f"Ops of {_titled(one)} by scope, device {one['device']}"
     return table(title, ProgramNode, one["nodes"], look=look, total=one["count_of_nodes"])
+
+
+def _named(node: ProgramNode) -> str:
+    times = f" × {node['times']}" if "times" in node else ""
+    return f"{'· ' * node['depth']}{node['name']}{times}"
 
 
 def _remarks(op: ProgramOp) -> str:

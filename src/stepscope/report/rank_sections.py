@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from stepscope.document.ranks import LateStepEntry, RankClock, RankRow, RanksEntry, TrafficEntry, UnreadableRank
+from stepscope.document.ranks import (
+    JobPathEntry,
+    LateStepEntry,
+    RankClock,
+    RankOnPath,
+    RankRow,
+    RanksEntry,
+    TrafficEntry,
+    UnreadableRank,
+)
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Column, Section, cut, number, rate
 from stepscope.report.tables import Look, table
@@ -20,6 +29,8 @@ _BOUND = "≤, ≥: waiting is in it, as not all members of the group are here o
 BREAKDOWNS_SHOWN = 8
 """Ranks (or devices of them) that have a table each of where their time goes."""
 _PER_LINE = 12
+_PARTS = 4
+"""Kinds of time told of a rank on the critical path."""
 _SHOWN = {
     "compute": "compute",
     "transfer": "collective_transfer",
@@ -41,6 +52,7 @@ def sections(ranks: RanksEntry | None, collectives: list[TrafficEntry]) -> list[
         _late(ranks["steps"]),
         _ranks(ranks["per_rank"]),
         _spread(ranks["per_rank"]),
+        _path(ranks.get("critical_path")),
         _clocks(ranks["clocks"]),
         *exchanged,
     ]
@@ -102,6 +114,24 @@ def _ranks(ranks: list[RankRow]) -> Section:
     """The ranks others waited for most come first."""
     ordered = sorted(ranks, key=lambda row: -(row["made_wait_ns_per_step"] or 0))
     return table("Ranks", RankRow, ordered, "means per step", Look(cells={"rank": _lane}, keys=_SHOWN))
+
+
+def _path(path: JobPathEntry | None) -> Section:
+    """The critical path by rank; how long it is, and what is not told of it."""
+    if path is None or path["ns_per_step"] is None:
+        return table("What sets the step time, by rank", RankOnPath, [])
+    told = [
+        f"the critical path, {format_ns(path['ns_per_step'])} per step over {path['steps']} steps",
+        f"it goes to another rank {rate(path['hops_per_step'])} times per step",
+    ]
+    if path["undivided_per_step"]:
+        told.append(f"of {rate(path['undivided_per_step'])} collectives on it the last rank is not known")
+    look = Look(cells={"parts_ns_per_step": lambda row: _largest(row["parts_ns_per_step"])})
+    return table("What sets the step time, by rank", RankOnPath, path["ranks"], "; ".join(told), look)
+
+
+def _largest(parts: dict[str, int]) -> str:
+    return ", ".join(f"{labels.CATEGORIES[part].words} {format_ns(ns)}" for part, ns in list(parts.items())[:_PARTS])
 
 
 def _clocks(clocks: list[RankClock]) -> Section:

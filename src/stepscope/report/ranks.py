@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.limits import ROWS_SHOWN
 from stepscope.cluster.outline import LaneRow, device_of, rank_rows
+from stepscope.cluster.path import job_path
 from stepscope.report.entries import named, plain
 
 if TYPE_CHECKING:
     from stepscope.document import ranks as entry
+
+
+RANKS_ON_PATH = 64
+"""Ranks listed of the critical path: those that set most of the step time."""
 
 
 def ranks(facts: JobFacts) -> entry.RanksEntry:
@@ -27,6 +33,48 @@ def ranks(facts: JobFacts) -> entry.RanksEntry:
         "stragglers": [_straggler(facts, one) for one in blame.stragglers] if blame and not facts.sampled else [],
         "steps": _late_steps(facts),
         "per_rank": [_row(one) for one in rank_rows(facts)],
+        "critical_path": _path(facts),
+    }
+
+
+def _path(facts: JobFacts) -> entry.JobPathEntry:
+    path = job_path(facts)
+    if isinstance(path, str):
+        return {
+            "why_not": path,
+            "steps": None,
+            "ns_per_step": None,
+            "longer_ns_per_step": None,
+            "hops_per_step": None,
+            "undivided_per_step": None,
+            "parts_ns_per_step": None,
+            "ranks": [],
+        }
+    count = len(path.steps)
+    parts: dict[str, int] = defaultdict(int)
+    ranks: dict[int, dict[str, int]] = defaultdict(dict)
+    for at, category, ns in path.per_step:
+        parts[str(category)] += ns
+        ranks[at][str(category)] = ns
+    total = sum(parts.values())
+    told: list[entry.RankOnPath] = [
+        {
+            "rank": facts.ranks[at],
+            "ns_per_step": sum(mine.values()),
+            "share": sum(mine.values()) / total,
+            "parts_ns_per_step": mine,
+        }
+        for at, mine in ranks.items()
+    ]
+    return {
+        "why_not": None,
+        "steps": count,
+        "ns_per_step": total,
+        "longer_ns_per_step": round(path.longer_ns / count),
+        "hops_per_step": path.hops / count,
+        "undivided_per_step": path.undivided / count,
+        "parts_ns_per_step": dict(sorted(parts.items(), key=lambda part: -part[1])),
+        "ranks": sorted(told, key=lambda one: -one["ns_per_step"])[:RANKS_ON_PATH],
     }
 
 

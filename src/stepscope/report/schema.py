@@ -56,8 +56,8 @@ def snake(of: type) -> str:
     return re.sub(r"(?<!^)([A-Z])", r"_\1", title(of)).lower()
 
 
-def _object(of: type, closed: bool) -> dict[str, Any]:
-    made = {
+def _object(of: type, closed: bool) -> dict[str, object]:
+    made: dict[str, object] = {
         "description": " ".join((of.__doc__ or "").split()),
         "type": "object",
         "required": [one.key for one in fields(of) if one.required],
@@ -66,15 +66,15 @@ def _object(of: type, closed: bool) -> dict[str, Any]:
     return made | {"additionalProperties": False} if closed else made
 
 
-def _property(one: DeclaredField) -> dict[str, Any]:
+def _property(one: DeclaredField) -> dict[str, object]:
     of = one.field
     bounds = {"minItems": of.least, "maxItems": of.most, "uniqueItems": of.distinct or None}
     return {"description": of.meaning, **_value(one.shape), **_said(bounds | {"required": list(of.keys) or None})}
 
 
-def _value(shape: FieldShape) -> dict[str, Any]:
+def _value(shape: FieldShape) -> dict[str, object]:
     if shape.of is not None:
-        reference = {"$ref": f"#/$defs/{snake(shape.of)}"}
+        reference: dict[str, object] = {"$ref": f"#/$defs/{snake(shape.of)}"}
         return {"anyOf": [reference, {"type": "null"}]} if shape.null else reference
     if len(shape.words) == 1 and not shape.null:
         return {"const": shape.words[0]}
@@ -89,7 +89,7 @@ def _value(shape: FieldShape) -> dict[str, Any]:
     return {"type": _nullable("object", shape), **keys, "additionalProperties": inner}
 
 
-def _plain(shape: FieldShape) -> dict[str, Any]:
+def _plain(shape: FieldShape) -> dict[str, object]:
     assert shape.plain is not None
     assert shape.kind is not None
     if shape.kind == CATEGORY:
@@ -97,7 +97,7 @@ def _plain(shape: FieldShape) -> dict[str, Any]:
     return {"type": _nullable(_TYPES[shape.plain], shape), **_bounds(shape.kind, shape.plain)}
 
 
-def _bounds(kind: ValueKind, plain: type) -> dict[str, Any]:
+def _bounds(kind: ValueKind, plain: type) -> dict[str, object]:
     least = "minLength" if plain is str else "minimum"
     return _said({least: kind.least, "maximum": kind.most})
 
@@ -106,5 +106,5 @@ def _nullable(name: str, shape: FieldShape) -> str | list[str]:
     return [name, "null"] if shape.null else name
 
 
-def _said(values: dict[str, Any]) -> dict[str, Any]:
+def _said(values: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in values.items() if value is not None}

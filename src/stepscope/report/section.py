@@ -44,11 +44,6 @@ def name(title: str) -> Column:
     return Column(title, name=True)
 
 
-def place(title: str) -> Column:
-    """A column of files and lines, or of what stands for them."""
-    return Column(title, name=True, path=True)
-
-
 def text(value: object) -> str:
     """The value, or a dash where it is absent."""
     return ABSENT if value is None else str(value)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from stepscope.document.findings import FindingEntry
 from stepscope.document.kernels import LoggedOpEntry, PlacementEntry, PrecisionEntry
@@ -13,6 +12,7 @@ from stepscope.document.ops import FunctionUseEntry
 from stepscope.document.profile import FileEntry, ProfileEntry
 from stepscope.document.steps import AccountingRow, BreakdownEntry, BreakdownPart, StepEntry
 from stepscope.document.waits import OverlapEntry
+from stepscope.regex import regex
 from stepscope.report import (
     annotation_sections,
     efficiency_sections,
@@ -28,10 +28,13 @@ from stepscope.report import (
 )
 from stepscope.report.memory_sections import memory, programs
 from stepscope.report.op_sections import layers, ops
-from stepscope.report.phrases import Document
 from stepscope.report.section import ABSENT, Column, Section, number, text
 from stepscope.report.tables import Look, table
 from stepscope.units import format_count, format_ns, format_share
+
+if TYPE_CHECKING:
+    from stepscope.document.report import Report as Document
+    from stepscope.document.steps import Phases
 
 
 def sections(document: Document) -> list[Section]:
@@ -82,7 +85,7 @@ def _shown(made: list[Section], document: Document) -> list[Section]:
     return [_explained(_without_silent_columns(section, silent)) for section in made if section.rows]
 
 
-_BEGINS = re.compile(rf":\d+{re.escape(phrases.BEGINS)}$")
+_BEGINS = regex(rf":\d+{re.escape(phrases.BEGINS)}$")
 
 
 def _explained(section: Section) -> Section:
@@ -182,8 +185,12 @@ def _outside(accounting: list[AccountingRow]) -> Section:
     return table("Time outside the steps", AccountingRow, found, look=look)
 
 
-def _phases(phases: dict[str, int] | None) -> Section:
-    rows = [(labels.PHASES.get(phase, phase), format_ns(ns)) for phase, ns in (phases or {}).items() if ns]
+def _phases(phases: Phases | None) -> Section:
+    rows = [
+        (labels.PHASES.get(phase, phase), format_ns(ns))
+        for phase, ns in cast("dict[str, int]", phases or {}).items()
+        if ns
+    ]
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
@@ -195,7 +202,7 @@ def _logged(found: list[LoggedOpEntry]) -> Section:
 def _precision(precision: PrecisionEntry | None, placement: PlacementEntry | None) -> Section:
     rows = []
     if precision is not None:
-        cores: Mapping[str, Any] = precision["tensor_core_share"]
+        cores = cast("dict[str, float | None]", precision["tensor_core_share"])
         shares = ", ".join(f"{answer} {format_share(share)}" for answer, share in cores.items())
         narrow = phrases.low_precision(precision["low_precision_share"], precision.get("known_by_time"))
         rows.append((narrow.name, narrow.text))

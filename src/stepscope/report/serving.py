@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from stepscope.document import serving as told
 
 
-def entry(found: Serving) -> told.ServingEntry:
+def entry(serving: Serving) -> told.ServingEntry:
     """What a server ran, by phase."""
     return {
-        "server": found.server,
-        "basis": found.basis,
-        "iterations_recorded": found.recorded,
-        "decode_tokens_per_s": found.decode_tokens_per_s,
-        "exact": found.exact,
-        "phases": [_use(use) for use in found.uses],
+        "server": serving.server,
+        "basis": serving.basis,
+        "iterations_recorded": serving.recorded,
+        "decode_tokens_per_s": serving.decode_tokens_per_s,
+        "exact": serving.exact,
+        "phases": [_use(use) for use in serving.uses],
     }
 
 

@@ -15,16 +15,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.report import bar, gradients, phrases
+from stepscope.report import bar, gradients, phrases, proof
 from stepscope.report.columns import laid_out
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
-from stepscope.report.phrases import Document
 from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
 
 if TYPE_CHECKING:
     from stepscope.document.findings import EvidenceEntry, FindingEntry, WhereEntry
     from stepscope.document.profile import NoticeEntry
+    from stepscope.document.report import Report as Document
     from stepscope.document.steps import SummaryEntry
 
 _NOTICES_SHORT = 4
@@ -52,7 +52,7 @@ def render(document: Document, *, width: int = 100, color: bool = False, verbose
     )
     parts = _verbose(document, console.width) if verbose else _short(document, console.width)
     for part in parts:
-        console.print(part)
+        console.print(part, crop=False)
     # rich fills cells up with spaces, which are a nuisance in a file or a pasted log.
     return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines())
 
@@ -71,8 +71,7 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
     yield from _more_findings(told[full:], full + 1, document["summary"])
     yield from _short_notices(document["profile"]["notices"], untold)
     yield Text("")
-    if proof := phrases.proof(document):
-        yield _paragraph(proof, "dim")
+    yield from _proof(document)
     yield Text("-v shows everything behind this; --format json or markdown writes it down", style="dim")
 
 
@@ -87,7 +86,8 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _finding(number, finding, document, verbose=True)
     if told:
         yield Text("")
-        yield from map(_paragraph, filter(None, [phrases.plan(document), phrases.proof(document)]))
+        yield from map(_paragraph, filter(None, [phrases.plan(document)]))
+        yield from _proof(document)
         yield _paragraph(phrases.replayed(document["whatif"]), "dim")
     if untold:
         yield _heading("Could not be told from this profile")
@@ -132,6 +132,14 @@ def _top(document: Document, width: int, *, verbose: bool) -> Iterator[Renderabl
 
 def _text(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style, overflow="fold")
+
+
+def _proof(document: Document) -> Iterator[RenderableType]:
+    """How to try the cures; the command is one line however wide, to be pasted."""
+    if told := proof.of_report(document):
+        yield _paragraph(told.sentence, "dim")
+        if told.line:
+            yield Group(Text(f"    {visible(told.line)}", style="cyan", no_wrap=True, overflow="ignore"))
 
 
 def _paragraph(text: str, style: str = "") -> RenderableType:

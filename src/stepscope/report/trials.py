@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +13,12 @@ from rich.text import Text
 
 from stepscope.report import markdown as md
 from stepscope.report.names import visible
-from stepscope.units import NOT_RECORDED, format_bytes, format_ns, format_share
+from stepscope.units import NOT_RECORDED, format_bytes, format_ns, format_ns_range, format_share
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from stepscope.document.trials import CureEntry, LossesEntry, MeasuredEntry, TrialEntry, TriedPlace
+    from stepscope.document.trials import TrialsDocument as Document
+
 
 HEADINGS = ("cure", "predicted", "measured", "saves", "verdict")
 _VERDICTS = {
@@ -75,12 +78,12 @@ def head(document: Document) -> list[str]:
     return [f"As it is a step takes {format_ns(base['step_ns'])} (mean of {runs}).", base["verdict"]]
 
 
-def rows(document: Document) -> list[dict[str, Any]]:
+def rows(document: Document) -> list[TrialEntry]:
     """Trials, best first, and all that help together."""
     return [*document["trials"], *filter(None, [document["together"]])]
 
 
-def cells(row: dict[str, Any]) -> tuple[str, ...]:
+def cells(row: TrialEntry) -> tuple[str, ...]:
     """One row of the table."""
     measured = row["measured"]
     verdict = _VERDICTS[row["verdict"]]
@@ -91,22 +94,18 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (name, _predicted(row), format_ns(measured["after_ns"]), _saves(measured), verdict)
 
 
-def _predicted(row: dict[str, Any]) -> str:
+def _predicted(row: TrialEntry) -> str:
     told = row["predicted"]
-    if told is None:
-        return "–"
-    if told["best_step_ns"] is None or told["best_step_ns"] == told["step_ns"]:
-        return format_ns(told["step_ns"])
-    return f"{format_ns(told['best_step_ns'])} to {format_ns(told['step_ns'])}"
+    return "–" if told is None else format_ns_range(told["best_step_ns"], told["step_ns"])
 
 
-def _saves(measured: dict[str, Any]) -> str:
+def _saves(measured: MeasuredEntry) -> str:
     if measured["least_saving_ns"] is None:
         return f"{format_ns(measured['saving_ns'])} (one run)"
     return f"{format_ns(measured['least_saving_ns'])} to {format_ns(measured['most_saving_ns'])}"
 
 
-def notes(row: dict[str, Any]) -> Iterator[str]:
+def notes(row: TrialEntry) -> Iterator[str]:
     """What else is to be known of a trial: why it was not tried, its results, memory and place."""
     name = row["name"]
     if row["why"] is not None:
@@ -122,7 +121,7 @@ def notes(row: dict[str, Any]) -> Iterator[str]:
     for cure in row["cures"]:
         if cure["changes_numbers"]:
             yield f"{name}: changes results by its nature ({cure['title']}); {cure['may_break']}."
-    needed = (row["measured"] or {}).get("runs_needed")
+    needed = row["measured"]["runs_needed"] if row["measured"] else None
     if needed is not None and row["why"] is None:
         yield f"{name}: about {needed} runs of each would tell; --steps N makes each longer, --budget allows more."
     yield f"{name}: {_of_values(row['values'])}{_of_memory(row)}{_of_places(row['places'])}."
@@ -132,7 +131,7 @@ def notes(row: dict[str, Any]) -> Iterator[str]:
                 yield f"{name}: what {cure['cure']} may break: {cure['may_break']}."
 
 
-def _of_values(values: dict[str, Any]) -> str:
+def _of_values(values: LossesEntry) -> str:
     if values["outcome"] == "unknown":
         return f"whether the loss stays the same is not known ({values['why']})"
     if values["outcome"] == "differs":
@@ -142,14 +141,18 @@ def _of_values(values: dict[str, Any]) -> str:
     return f"the loss of {values['steps']} steps is {'equal' if values['outcome'] == 'equal' else _ROUNDING}"
 
 
-def _of_memory(row: dict[str, Any]) -> str:
-    held = [(kind, row[kind]) for kind in ("device_bytes", "host_bytes") if row[kind] is not None]
+def _of_memory(row: TrialEntry) -> str:
+    held = [
+        (size, kind)
+        for size, kind in ((row["device_bytes"], "device"), (row["host_bytes"], "host"))
+        if size is not None
+    ]
     if not held:
         return f"; memory {NOT_RECORDED}"
-    return "".join(f"; {format_bytes(size)} of {kind.removesuffix('_bytes')} memory" for kind, size in held)
+    return "".join(f"; {format_bytes(size)} of {kind} memory" for size, kind in held)
 
 
-def _of_places(places: Sequence[dict[str, Any]]) -> str:
+def _of_places(places: Sequence[TriedPlace]) -> str:
     named = dict.fromkeys(f"{place['file']}:{place['line']}" for place in places)
     return f"; at {', '.join(named)}" if named else ""
 
@@ -176,10 +179,12 @@ def tail(document: Document) -> Iterator[str]:
 def _nothing_to_keep(verdicts: set[str]) -> str:
     if "unknown" in verdicts:
         return "Nothing was shown to help; of some cures it cannot be told yet."
-    return "There was nothing to try." if verdicts <= {"refused", "not_run"} else "Nothing that was tried helps."
+    if verdicts <= {"refused"}:
+        return "There was nothing to try."
+    return "No cure was tried to the end." if verdicts <= {"refused", "not_run"} else "Nothing that was tried helps."
 
 
-def listed(cures: Sequence[dict[str, Any]]) -> str:
+def listed(cures: Sequence[CureEntry]) -> str:
     """Every cure, for ``--list``."""
     blocks = []
     for cure in cures:

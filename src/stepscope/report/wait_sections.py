@@ -10,19 +10,19 @@ from stepscope.report.tables import Look, table
 _FIRST_OP = "before first op: from the last op of the step before to the first one of the step, on the device"
 
 
-def idle(found: IdleEntry | None, steps: dict[int | None, str]) -> list[Section]:
+def idle(entry: IdleEntry | None, steps: dict[int | None, str]) -> list[Section]:
     """Idle time per device, and the longest gaps."""
-    if found is None:
+    if entry is None:
         return []
 
     def step(gap: GapEntry) -> str:
         return steps.get(gap["step"], ABSENT) + ("+" if gap["crosses_step"] else "")
 
-    crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in found["gaps"]) else ""
+    crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in entry["gaps"]) else ""
     look = Look(cells={"step": step, "parts": _mostly, "where": _held_in})
     return [
-        table("Idle time", DeviceIdle, found["per_device"], _FIRST_OP),
-        table("Longest idle gaps", GapEntry, found["gaps"], crosses, look),
+        table("Idle time", DeviceIdle, entry["per_device"], _FIRST_OP),
+        table("Longest idle gaps", GapEntry, entry["gaps"], crosses, look),
     ]
 
 
@@ -41,7 +41,7 @@ def syncs(found: list[SyncEntry]) -> Section:
     return table("Waits of the host for the device (synchronisation), per step", SyncEntry, found, look=look)
 
 
-def copies(found: list[Copy]) -> Section:
+def copies(rows: list[Copy]) -> Section:
     """Copies by place."""
     look = Look(
         cells={
@@ -49,7 +49,7 @@ def copies(found: list[Copy]) -> Section:
             "op": lambda copy: text(copy["op"]) + (" (nearest)" if copy["launch_link"] == "heuristic" else ""),
         }
     )
-    return table("Copies, per step", Copy, found, look=look)
+    return table("Copies, per step", Copy, rows, look=look)
 
 
 def launch_delay(delays: list[LaunchDelayEntry]) -> Section:

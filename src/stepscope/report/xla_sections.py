@@ -8,11 +8,11 @@ from stepscope.report.tables import Look, inserted, table
 from stepscope.units import format_bytes, format_ns, format_share
 
 
-def xla(found: Xla | None, steps: dict[int | None, str]) -> list[Section]:
+def xla(modules: Xla | None, steps: dict[int | None, str]) -> list[Section]:
     """How busy compiled modules keep the devices, and what was compiled."""
-    if found is None:
+    if modules is None:
         return []
-    building = found["graph_building"]
+    building = modules["graph_building"]
     note = (
         ""
         if building is None
@@ -23,8 +23,8 @@ def xla(found: Xla | None, steps: dict[int | None, str]) -> list[Section]:
     )
     compiled = Look(cells={"step": lambda entry: steps.get(entry["step"], ABSENT), "parameters": _shapes})
     return [
-        table("Compiled modules (XLA)", DutyCycleEntry, found["duty_cycle"], note, Look(cells={"share": _duty})),
-        table("Compilations inside the profile", CompilationEntry, found["compilations"], look=compiled),
+        table("Compiled modules (XLA)", DutyCycleEntry, modules["duty_cycle"], note, Look(cells={"share": _duty})),
+        table("Compilations inside the profile", CompilationEntry, modules["compilations"], look=compiled),
     ]
 
 
@@ -41,12 +41,12 @@ def _shapes(entry: CompilationEntry) -> str:
     return f"{now} (compiled again)" if entry["again"] else now
 
 
-def counters(found: LazyMetricsEntry | None) -> Section:
+def counters(metrics: LazyMetricsEntry | None) -> Section:
     """What PyTorch/XLA counted of itself in the recorded window: what falls back, compiles or moves data first."""
-    rows = [] if found is None else found["counted"]
+    rows = [] if metrics is None else metrics["counted"]
     counted = sorted(rows, key=lambda one: (not one["tells"], one["name"].startswith("xla::")))
     made = table("Counters of PyTorch/XLA", CountedEntry, counted, look=Look(cells={"total": _sum}))
-    steps = None if found is None else found["steps"]
+    steps = None if metrics is None else metrics["steps"]
     per_step = [rate(None if steps is None else one["count"] / steps) for one in counted]
     return inserted(made, 2, number("per step"), per_step)
 

@@ -30,10 +30,10 @@ def query(sql: str, tables: Tables, bounds: Bounds = _BOUNDS) -> pl.DataFrame:
     """
     from stepscope.sql.parsed import parse  # The parser is loaded for queries only.
 
-    found = parse(sql, tables)
-    frames = {name: make() for name, make in tables.items() if name in found.tables}
-    if found.columns is not None:
-        frames = {name: _narrowed(frame, found.columns) for name, frame in frames.items()}
+    parsed = parse(sql, tables)
+    frames = {name: make() for name, make in tables.items() if name in parsed.tables}
+    if parsed.columns is not None:
+        frames = {name: _narrowed(frame, parsed.columns) for name, frame in frames.items()}
     try:
         return run(sql, frames, bounds)
     except ValueError as error:

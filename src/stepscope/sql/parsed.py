@@ -20,10 +20,11 @@ from sqlglot.dialects.dialect import Dialect
 
 from stepscope.errors import UsageError
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.sql.functions import BEFORE_PARENTHESES, FUNCTIONS
 from stepscope.sql.limits import QUERY_CHARACTERS, QUERY_DEPTH, QUERY_STEPS
 
-_PIECE = re.compile(
+_PIECE = regex(
     r"""(?P<text>'(?:[^']|'')*') | (?P<name>"(?:[^"]|"")*") | (?P<word>[A-Za-z_][A-Za-z0-9_]*) | (?P<number>[0-9]\w*)
     | (?P<space>[ \t\r\n]+) | (?P<comment>--|/\*) | (?P<mark>\^@|[-+*/%<>=!|&^~.,:;()\[\]])""",
     re.VERBOSE | re.ASCII,
@@ -78,16 +79,16 @@ def _pieces(sql: str) -> list[_Piece]:
 def _split(sql: str) -> Iterator[_Piece]:
     at, before = 0, ""
     while at < len(sql):
-        found = _PIECE.match(sql, at)
-        if found is None or found["comment"]:
-            mark = found[0] if found else sql[at]
+        match = _PIECE.match(sql, at)
+        if match is None or match["comment"]:
+            mark = match[0] if match else sql[at]
             raise UsageError(f"a query cannot hold {_shown(mark)} outside of quotes")
-        kind = found.lastgroup or ""
+        kind = match.lastgroup or ""
         if kind in ("text", "name"):
-            _check_quoted(found[0], before)
+            _check_quoted(match[0], before)
         if kind != "space":
-            yield _Piece(kind, found[0])
-        at, before = found.end(), kind if kind != "mark" else found[0]
+            yield _Piece(kind, match[0])
+        at, before = match.end(), kind if kind != "mark" else match[0]
 
 
 def _check_quoted(quoted: str, before: str) -> None:
@@ -154,11 +155,11 @@ _CHANGES = tuple(
 
 
 def _reason(error: Exception) -> str:
-    found = getattr(error, "errors", None)
-    if not found:
+    errors = getattr(error, "errors", None)
+    if not errors:
         return str(error).split("\n", 1)[0].rstrip(".")
-    told = str(found[0].get("description")).split(" but got <", 1)[0].split(" for <", 1)[0].rstrip(".")
-    near = str(found[0].get("highlight") or "").strip()
+    told = str(errors[0].get("description")).split(" but got <", 1)[0].split(" for <", 1)[0].rstrip(".")
+    near = str(errors[0].get("highlight") or "").strip()
     return told + (f", at {near[:40]!r}" if near else "")
 
 

@@ -149,7 +149,8 @@ class TraceBuilder:
             elif declared.name not in ("depth", "parent"):
                 columns[declared.name] = np.full(order.size, t.NULL if dtype == np.int64 else -1, dtype)
         tolerance = resolution_ns if resolution_ns > 1 else 1
-        columns["parent"], columns["depth"] = nest(columns["track"], columns["start_ns"], columns["dur_ns"], tolerance)
+        placed = columns["track"], columns["start_ns"], columns["dur_ns"]
+        columns["parent"], columns["depth"] = nest(*placed, columns["kind"] == t.Kind.STEP, tolerance)
         return t.Slices(**{declared.name: columns[declared.name] for declared in dataclasses.fields(t.Slices)}), new_id
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -67,21 +69,27 @@ def steps_fault(steps: InferredSteps | None) -> str:
     return ""
 
 
+@cache
+def _declared(kind: type[Any]) -> list[tuple[str, np.dtype[Any], Mapping[str, Any]]]:
+    """The columns of a table: name, type and what else is declared of them."""
+    return [(declared.name, t.dtype_of(declared), declared.metadata) for declared in dataclasses.fields(kind)]
+
+
 def _column_faults(
     name: str, table: t.Table, kind: type[t.Table], sizes: Mapping[str, int], strings: int
 ) -> Iterator[str]:
-    for declared in dataclasses.fields(kind):
-        values, meta = getattr(table, declared.name), declared.metadata
-        where = f"{name}.{declared.name}"
-        if values.dtype != t.dtype_of(declared):
+    for column, dtype, meta in _declared(kind):  # type: ignore[arg-type]  # a class has a hash
+        values = getattr(table, column)
+        where = f"{name}.{column}"
+        if values.dtype != dtype:
             yield f"{where} has type {values.dtype}"
         if len(values) != sizes[name]:
             yield f"{where} has {len(values)} rows, not {sizes[name]}"
+        if len(values) == 0:
+            continue
         limit = strings if meta["text"] else sizes[meta["table"]] if meta["table"] else None
         if meta["labels"] is not None:
             limit = len(meta["labels"])
-        if len(values) == 0:
-            continue
         if limit is not None:
             low = -1 if meta["nullable"] else 0
             if int(values.min()) < low or int(values.max()) >= limit:

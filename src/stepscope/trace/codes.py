@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,25 +15,72 @@ _TABLE_PER_ROW, _TABLE_LEAST = 4, 1 << 12
 """Entries of a table of marks: more than this, and sorting the rows is cheaper than filling it."""
 _FEW_KEYS = 1 << 14
 """Up to so many distinct keys are found again in the cache."""
+_FEW_VALUES = 256
+"""Up to so many values a set of Python's is faster."""
+_FEW_CODES = 64
+"""Up to so many rows are looked up one by one."""
+_FEW_PAIRS = 1 << 12
+"""Up to so many values times members each is compared with each, at once."""
 _FEW_MEMBERS = 4
 """Up to so many members a column is compared with each."""
 
 
 def used_codes(codes: npt.NDArray[Any], count: int) -> Rows:
     """The distinct codes below ``count`` in a column, rising; -1 is no code."""
+    if codes.flags.writeable:
+        return _codes_in(codes, count)
+    # The columns of a trace: rules ask by the dozen for what the names of all slices mean.
+    key = id(codes)
+    kept = _USED.get(key)
+    if kept is None or kept[0]() is not codes or kept[1] != count:
+        kept = weakref.ref(codes, lambda _: _USED.pop(key, None)), count, _codes_in(codes, count)
+        kept[2].setflags(write=False)
+        _USED[key] = kept
+    return kept[2]
+
+
+_USED: dict[int, tuple[weakref.ref[npt.NDArray[Any]], int, Rows]] = {}
+"""What frozen columns hold, as long as they live."""
+
+
+def _codes_in(codes: npt.NDArray[Any], count: int) -> Rows:
     # Marking beats sorting: dictionaries are small, columns are not.
-    used = np.zeros(count + 1, np.bool_)
-    used[codes] = True
-    return np.flatnonzero(used[:count])
+    return marked(codes, count + 1)[:count].nonzero()[0]
+
+
+def distinct(values: npt.NDArray[Any]) -> list[Any]:
+    """The distinct values of a column, rising, as Python's own numbers: most often few of few.
+
+    >>> distinct(np.array([3, 1, 3]))
+    [1, 3]
+    """
+    if values.size <= _FEW_VALUES:
+        return sorted(set(values.ravel().tolist()))
+    found: list[Any] = np.unique(values).tolist()
+    return found
+
+
+def marked(rows: Any, size: int) -> Bools:
+    """Which of so many rows are among some."""
+    marks = np.zeros(size, np.bool_)
+    marks[rows] = True
+    return marks
 
 
 def mapped(
     codes: npt.NDArray[Any], strings: Sequence[str], function: Callable[[str], float | bool], dtype: type[Any]
 ) -> npt.NDArray[Any]:
     """The function of each row's text, 0 where there is none."""
-    table = np.zeros(len(strings) + 1, dtype)
+    if codes.size <= _FEW_CODES:
+        known = {code: function(strings[code]) if code >= 0 else 0 for code in distinct(codes)}
+        return np.array([known[code] for code in codes.tolist()], dtype)
     used = used_codes(codes, len(strings))
-    table[used] = [function(strings[code]) for code in used.tolist()]
+    values = np.array([function(strings[code]) for code in used.tolist()], dtype)
+    said = used[values != 0]
+    if said.size <= _FEW_MEMBERS and (dtype is np.bool_ or not said.size):
+        return _any_of(codes, said.tolist()).astype(dtype, copy=False)
+    table = np.zeros(len(strings) + 1, dtype)
+    table[used] = values
     return np.asarray(table[codes], dtype)
 
 
@@ -43,30 +91,36 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> B
     [True, False, False]
     """
     wanted = np.asarray(members)
-    if not wanted.size or not values.size:
+    if wanted.size <= _FEW_MEMBERS:
+        return _any_of(values, wanted.tolist())
+    if not values.size:
         return np.zeros(values.shape, np.bool_)
     if values.dtype.kind not in "iu" or wanted.dtype.kind not in "iu" or np.uint64 in (values.dtype, wanted.dtype):
         return np.isin(values, wanted)
+    if values.ndim == 1 and values.size * wanted.size <= _FEW_PAIRS:
+        compared: Bools = (values[:, None] == wanted.ravel()).any(axis=1)
+        return compared
     held = np.iinfo(values.dtype)
     low, high = max(int(wanted.min()) - 1, int(held.min)), min(int(wanted.max()) + 1, int(held.max))
     if low > high:  # No value of this type is among them.
         return np.zeros(values.shape, np.bool_)
     wanted = wanted[(wanted >= low) & (wanted <= high)]
-    if wanted.size <= _FEW_MEMBERS:
-        return _any_of(values, wanted.tolist())
     if high - low > _room(values.size):
         return np.isin(values, wanted)
     marks = np.zeros(high - low + 1, np.bool_)
     marks[wanted.astype(np.int64) - low] = True
     # The first and the last mark are of no member: what lies outside is taken to them.
-    found: Bools = marks.take(np.subtract(values, low, dtype=np.intp), mode="clip")
-    return found
+    marked: Bools = marks.take(np.subtract(values, low, dtype=np.intp), mode="clip")
+    return marked
 
 
 def _any_of(values: npt.NDArray[Any], members: Sequence[int]) -> Bools:
     """Comparing a column is ten times as fast as looking each value up."""
-    found = np.zeros(values.shape, np.bool_)
-    for member in set(members):
+    if not members:
+        return np.zeros(values.shape, np.bool_)
+    first, *others = set(members)
+    found: Bools = np.equal(values, first)
+    for member in others:
         found |= values == member
     return found
 
@@ -116,9 +170,7 @@ def _numbered(keys: I64, size: int) -> tuple[I64, int]:
     """The same numbers without those that none has."""
     if size > _room(keys.size):
         return _sorted_numbers(keys)
-    used = np.zeros(size, np.bool_)
-    used[keys] = True
-    numbers = np.cumsum(used, dtype=np.int64)
+    numbers = np.cumsum(marked(keys, size), dtype=np.int64)
     return numbers[keys] - 1, int(numbers[-1])
 
 

@@ -56,7 +56,7 @@ class Table:
 
     def __len__(self) -> int:
         """The number of rows."""
-        return len(getattr(self, dataclasses.fields(self)[0].name))
+        return len(getattr(self, next(iter(self.__dataclass_fields__))))
 
     @classmethod
     def empty(cls) -> Any:
@@ -67,7 +67,11 @@ class Table:
         """The table as a polars frame: text resolved, labels in lower case, nulls real."""
         from stepscope.trace.framed import framed
 
-        return framed(self, strings)
+        columns = []
+        for declared in dataclasses.fields(self):
+            values = getattr(self, declared.name)
+            columns.append((declared, values, is_null(values) if declared.metadata["nullable"] else None))
+        return framed(columns, strings)
 
 
 def dtype_of(declared: dataclasses.Field[Any]) -> np.dtype[Any]:

@@ -2,7 +2,8 @@
 
 Crossing slices (a profiler range that starts inside an op and ends after it) are legal: a slice's parent is the
 innermost earlier slice that contains it whole (one that is over, or empty, contains nothing), so a crossing pair
-becomes siblings under what contains both.
+becomes siblings under what contains both. What begins later holds what lies in both; but a mark of a step, which is
+drawn around what the thread does, holds only what a function that it crosses does not.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from stepscope.compiled import kernel
 from stepscope.trace.tables import I16, I32, I64, Bools, Slices
 
 
-def nest(track: I32, start: I64, dur: I64, tolerance_ns: int) -> tuple[I32, I16]:
+def nest(track: I32, start: I64, dur: I64, is_mark: Bools, tolerance_ns: int) -> tuple[I32, I16]:
     """Parent row (-1 for none) and depth of each slice; rows sorted by track, start and falling duration.
 
+    ``is_mark`` says which are drawn around what a thread does and not of it.
     ``tolerance_ns`` is the grain of the recorded times: both ends of a slice were rounded, so a child may seem to
     end that much after its parent.
     """
-    return _nest(track, start, dur, tolerance_ns)
+    return _nest(track, start, dur, is_mark, tolerance_ns)
 
 
 @kernel
-def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
+def _nest(track: I32, start: I64, dur: I64, is_mark: Bools, tolerance: int) -> tuple[I32, I16]:
     n = track.size
     parent = np.full(n, -1, np.int32)
     depth = np.zeros(n, np.int16)
@@ -41,16 +43,24 @@ def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
         if j >= 0:
             parent[i] = stack[j]
             depth[i] = min(depth[stack[j]] + 1, 32767)
+        crossed = size
+        while is_mark[i] and crossed > 0 and not is_mark[stack[crossed - 1]]:
+            if start[stack[crossed - 1]] + dur[stack[crossed - 1]] + tolerance >= end:
+                break
+            crossed -= 1
         # One that ends no later than this one holds nothing that this one does not: ends fall from the bottom of the
         # stack to its top, and of slices that cross each other few are looked at twice.
-        while size > 0 and start[stack[size - 1]] + dur[stack[size - 1]] <= end:
+        while size > 0 and crossed == size and start[stack[size - 1]] + dur[stack[size - 1]] <= end:
             size -= 1
+            crossed -= 1
         if size == stack.size:
             grown = np.empty(2 * size, np.int32)
             for k in range(size):  # an assignment of slices would take three seconds more to compile
                 grown[k] = stack[k]
             stack = grown
-        stack[size] = i
+        for k in range(size, crossed, -1):
+            stack[k] = stack[k - 1]
+        stack[crossed] = i
         size += 1
     return parent, depth
 
@@ -65,49 +75,49 @@ def rows_of_track(slices: Slices, track: int) -> tuple[int, int]:
 def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
     """The innermost slice around each point ``(track, time)``, -1 where none is; ends count as inside."""
     # Rows are sorted by track and start, so per track one binary search finds the last slice begun by then.
-    found = np.full(times.size, -1, np.int32)
+    innermost = np.full(times.size, -1, np.int32)
     for track in np.unique(tracks).tolist():
         low, high = rows_of_track(slices, track)
         wanted = np.flatnonzero(tracks == track)
-        found[wanted] = low + np.searchsorted(slices.start_ns[low:high], times[wanted], "right") - 1
-        found[wanted[found[wanted] < low]] = -1
-    return _climb(found, times, slices.start_ns, slices.dur_ns, slices.parent)
+        innermost[wanted] = low + np.searchsorted(slices.start_ns[low:high], times[wanted], "right") - 1
+        innermost[wanted[innermost[wanted] < low]] = -1
+    return _climb(innermost, times, slices.start_ns, slices.dur_ns, slices.parent)
 
 
 @kernel
-def _climb(found: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
-    for i in range(found.size):
-        j = found[i]
+def _climb(rows: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
+    for i in range(rows.size):
+        j = rows[i]
         while j >= 0 and start[j] + dur[j] < times[i]:
             j = parent[j]
-        found[i] = j
-    return found
+        rows[i] = j
+    return rows
 
 
 def outermost(chosen: Bools, parent: I32) -> I32:
     """Per slice, the outermost chosen slice around it (or itself), -1 for none."""
-    return _outermost(chosen, parent)
+    return _outermost(chosen, parent) if chosen.any() else np.full(parent.size, -1, np.int32)
 
 
 def is_outermost(chosen: Bools, parent: I32) -> Bools:
     """Which of the chosen slices lie in no other chosen one."""
-    return np.asarray(_outermost(chosen, parent) == np.arange(parent.size))
+    return np.asarray(outermost(chosen, parent) == np.arange(parent.size, dtype=np.int32))
 
 
 @kernel
 def _outermost(chosen: Bools, parent: I32) -> I32:
-    found = np.full(parent.size, -1, np.int32)
+    outermost = np.full(parent.size, -1, np.int32)
     for i in range(parent.size):
         if parent[i] >= 0:
-            found[i] = found[parent[i]]
-        if found[i] < 0 and chosen[i]:
-            found[i] = i
-    return found
+            outermost[i] = outermost[parent[i]]
+        if outermost[i] < 0 and chosen[i]:
+            outermost[i] = i
+    return outermost
 
 
 def inherit(values: I32, parent: I32) -> I32:
     """Give each slice without a value (negative) that of the innermost enclosing slice with one."""
-    return _inherit(values.copy(), parent)
+    return _inherit(values.copy(), parent) if (values >= 0).any() else values.copy()
 
 
 @kernel
@@ -167,7 +177,7 @@ def within_own_kind(kind: I32, parent: I32) -> Bools:
 
 @kernel
 def _within_own_kind(kind: I32, parent: I32, kinds: int) -> Bools:
-    found = np.zeros(kind.size, np.bool_)
+    within = np.zeros(kind.size, np.bool_)
     open_now = np.zeros(kinds, np.int32)  # how many of each kind enclose the slice at hand
     path = np.empty(kind.size, np.int32)
     size = 0
@@ -175,8 +185,8 @@ def _within_own_kind(kind: I32, parent: I32, kinds: int) -> Bools:
         while size > 0 and path[size - 1] != parent[i]:
             size -= 1
             open_now[kind[path[size]]] -= 1
-        found[i] = open_now[kind[i]] > 0
+        within[i] = open_now[kind[i]] > 0
         open_now[kind[i]] += 1
         path[size] = i
         size += 1
-    return found
+    return within

@@ -10,15 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stepscope.trace.columns import Table, is_null
+Declared = tuple[dataclasses.Field[Any], npt.NDArray[Any], npt.NDArray[np.bool_] | None]
+"""A column: its declaration, its values, and which are absent, where they may be."""
 
 
-def framed(table: Table, strings: Sequence[str]) -> pl.DataFrame:
+def framed(columns: Sequence[Declared], strings: Sequence[str]) -> pl.DataFrame:
     """The table as a polars frame: text resolved, labels in lower case, nulls real."""
-    return pl.DataFrame([_series(f, getattr(table, f.name), strings) for f in dataclasses.fields(table)])
+    return pl.DataFrame([_series(*column, strings) for column in columns])
 
 
-def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
+def _series(
+    declared: dataclasses.Field[Any],
+    values: npt.NDArray[Any],
+    absent: npt.NDArray[np.bool_] | None,
+    strings: Sequence[str],
+) -> pl.Series:
     name, meta = declared.name, declared.metadata
     if meta["labels"] is not None:
         return _labelled(name, [member.name.lower() for member in meta["labels"]], values.astype(np.int64))
@@ -28,7 +34,6 @@ def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings:
         known = used[used >= 0]
         return _labelled(name, [strings[code] for code in known.tolist()], dense - (used.size - known.size))
     series = pl.Series(name, values)
-    absent = is_null(values) if meta["nullable"] else None
     if absent is None or not absent.any():
         return series
     return pl.select(pl.when(pl.Series(~absent)).then(series).alias(name)).to_series()

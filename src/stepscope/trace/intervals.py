@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from stepscope.compiled import kernel
-from stepscope.trace.tables import I32, I64, U8
+from stepscope.trace.tables import I32, I64, U8, Bools, Rows, Slices
 
 Intervals = tuple[I64, I64]
 
@@ -24,12 +24,21 @@ def union(starts: I64, ends: I64) -> Intervals:
     starts, ends = starts[keep], ends[keep]
     if starts.size == 0:
         return EMPTY
-    order = np.argsort(starts, kind="stable")
-    starts, reach = starts[order], np.maximum.accumulate(ends[order])
-    first = np.ones(starts.size, np.bool_)
-    first[1:] = starts[1:] > reach[:-1]
-    last = np.append(first[1:], True)
-    return starts[first], reach[last]
+    if (starts[1:] < starts[:-1]).any():  # Those of one thread are in order.
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+    if starts.size == 1:
+        return starts, ends
+    reach = np.maximum.accumulate(ends)
+    first = np.ones(starts.size + 1, np.bool_)
+    np.greater(starts[1:], reach[:-1], out=first[1:-1])
+    return starts[first[:-1]], reach[first[1:]]
+
+
+def of(slices: Slices, rows: I32 | Rows | Bools) -> Intervals:
+    """When some of a trace's slices ran."""
+    start = slices.start_ns[rows]
+    return union(start, start + slices.dur_ns[rows])
 
 
 def joined(sets: Iterable[Intervals]) -> Intervals:
@@ -55,7 +64,10 @@ def measure(a: Intervals) -> int:
 def complement(a: Intervals, start: int, end: int) -> Intervals:
     """What of ``[start, end)`` a set leaves uncovered."""
     a = clip(a, start, end)
-    return _nonempty(np.append(np.int64(start), a[1]), np.append(a[0], np.int64(end)))
+    starts, ends = np.empty((2, len(a[0]) + 1), np.int64)
+    starts[0], starts[1:] = start, a[1]
+    ends[:-1], ends[-1] = a[0], end
+    return _nonempty(starts, ends)
 
 
 def clip(a: Intervals, start: int, end: int) -> Intervals:
@@ -68,19 +80,24 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
     """What two sets have in common."""
     if len(a[0]) < len(b[0]):
         a, b = b, a  # what is few is looked up in what is many
+    if len(b[0]) == 0:
+        return EMPTY
     # Each member of b meets a contiguous run of a; list all the pairs that meet.
     low = np.searchsorted(a[1], b[0], "right")
     high = np.searchsorted(a[0], b[1], "left")
     count = np.maximum(high - low, 0)
-    of_b = np.repeat(np.arange(len(b[0])), count)
-    of_a = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+    before = count.cumsum()
+    if not before[-1]:
+        return EMPTY
+    of_b = np.arange(len(b[0])).repeat(count)
+    of_a = np.arange(before[-1]) + (low + count - before).repeat(count)
     return np.maximum(a[0][of_a], b[0][of_b]), np.minimum(a[1][of_a], b[1][of_b])
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
     """What a set has that another lacks."""
-    if len(a[0]) == 0:
-        return EMPTY
+    if len(a[0]) == 0 or len(b[0]) == 0:
+        return a
     if len(a[0]) < len(b[0]):
         b = _met(b, a)
     return intersect(a, complement(b, int(a[0][0]), int(a[1][-1])))
@@ -100,7 +117,7 @@ def covered(a: Intervals, points: I64) -> I64:
     """How much of a set lies before each point: ``covered(a, y) - covered(a, x)`` is its length in ``[x, y)``."""
     if len(a[0]) == 0:
         return np.zeros(len(points), np.int64)
-    before = np.concatenate(([0], np.cumsum(a[1] - a[0])))
+    before = _before(a)
     index = np.searchsorted(a[0], points, "right") - 1
     inside = np.minimum(points, a[1][index]) - a[0][index]
     return np.where(index < 0, 0, before[index] + inside)
@@ -108,7 +125,16 @@ def covered(a: Intervals, points: I64) -> I64:
 
 def covered_between(a: Intervals, starts: I64, ends: I64) -> I64:
     """The length of a set inside each ``[start, end)``."""
+    if len(a[0]) == 0 or len(starts) == 0:
+        return np.zeros(len(starts), np.int64)
     return covered(a, ends) - covered(a, starts)
+
+
+def _before(a: Intervals) -> I64:
+    """How long the set is before each of its members, and in all."""
+    before = np.zeros(len(a[0]) + 1, np.int64)
+    np.cumsum(a[1] - a[0], out=before[1:])
+    return before
 
 
 def sweep(starts: I64, ends: I64, classes: U8, class_count: int) -> tuple[I64, I64, U8]:

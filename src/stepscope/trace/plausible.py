@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,18 +38,24 @@ def plausible(info: Info, completeness: Completeness, tables: Mapping[str, t.Tab
         header=_cleaned(odd, info.header),
     )
     for table in tables.values():
-        for declared in dataclasses.fields(table):
-            least = declared.metadata["least"]
-            values = getattr(table, declared.name)
-            if least is not None and len(wrong := np.flatnonzero((values < least) & (values != t.NULL))):
+        for name, least in _bounded(type(table)) if len(table) else ():  # type: ignore[arg-type]  # it has a hash
+            values = getattr(table, name)
+            if len(wrong := np.flatnonzero((values < least) & (values != t.NULL))):
                 values[wrong] = t.NULL
-                odd.append(declared.name.replace("_", " "))
+                odd.append(name.replace("_", " "))
     if not odd:
         return info, completeness
     named = list(dict.fromkeys(odd))
     listed = ", ".join(named[:_LISTED]) + (f" and {len(named) - _LISTED} more" if len(named) > _LISTED else "")
     lost = Loss("implausible", len(odd), f"Left out, as no run can have what the file says: {listed}")
     return info, dataclasses.replace(completeness, losses=(*completeness.losses, lost))
+
+
+@cache
+def _bounded(kind: type[Any]) -> list[tuple[str, int]]:
+    """The columns of a table that have a least value, with it."""
+    of = [(declared.name, declared.metadata["least"]) for declared in dataclasses.fields(kind)]
+    return [(name, least) for name, least in of if least is not None]
 
 
 def _within(odd: list[str], name: str, value: int | None, least: int, most: int) -> int | None:
@@ -96,7 +103,14 @@ def _cleaned(odd: list[str], value: Any, depth: int = 0) -> Any:
         return None
     if isinstance(value, Mapping):
         return {_text(str(key)): _cleaned(odd, one, depth + 1) for key, one in value.items()}
-    return [_cleaned(odd, one, depth + 1) for one in value] if isinstance(value, list) else value
+    if not isinstance(value, list) or _are_numbers(value):
+        return value
+    return [_cleaned(odd, one, depth + 1) for one in value]
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    """Whether all are whole numbers of 64 bits: every rank's file has the ranks of its groups, thousands of them."""
+    return set(map(type, values)) == {int} and min(values) >= -_MOST - 1 and max(values) <= _MOST
 
 
 def _text(text: str) -> str:

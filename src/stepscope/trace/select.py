@@ -89,7 +89,8 @@ def select(trace: Trace, *parts: TracePart) -> Trace:
     new_id = _renumbering(keep)
     tables = {name: _kept_rows(getattr(trace, name), keep, window, new_id) for name in t.TABLES}
     slices: t.Slices = tables["slices"]
-    parent, depth = nest(slices.track, slices.start_ns, slices.dur_ns, max(trace.info.resolution_ns, 1))
+    placed, is_step = (slices.track, slices.start_ns, slices.dur_ns), slices.kind == t.Kind.STEP
+    parent, depth = nest(*placed, is_step, max(trace.info.resolution_ns, 1))
     tables["slices"] = dataclasses.replace(slices, parent=parent, depth=depth)
     used = _used_texts(tables, len(trace.strings))
     made: dict[str, Any] = {name: _frozen(table, _renumbering(used)) for name, table in tables.items()}

@@ -149,9 +149,9 @@ class Tracks(Table):
     """A row per host thread, device stream or other lane."""
 
     kind: U8 = column("What the track holds.", labels=TrackKind)
-    process: I32 = column("Process as the profile names it.", text=True, nullable=True)
-    thread: I32 = column("Thread or stream as the profile names it.", text=True, nullable=True)
-    label: I32 = column("Name for people, where the profile gives one.", text=True, nullable=True)
+    process: I32 = column("Its process.", text=True, nullable=True)
+    thread: I32 = column("Its thread or stream.", text=True, nullable=True)
+    label: I32 = column("Name for people.", text=True, nullable=True)
     device: I32 = column("Device index of a device track.", nullable=True)
     stream: I64 = column("Stream of a device track.", nullable=True)
 
@@ -161,16 +161,16 @@ class Slices(Table):
     """Every event with a duration, sorted by track, start and falling duration."""
 
     track: I32 = column("Track the slice lies on.", table="tracks")
-    start_ns: I64 = column("Start, from the trace's origin.", unit="ns")
+    start_ns: I64 = column("Start.", unit="ns")
     dur_ns: I64 = column("Duration.", unit="ns")
     name: I32 = column("Name as recorded.", text=True)
     kind: U8 = column("What the slice is.", labels=Kind)
-    category: I32 = column("Category as the profile wrote it.", text=True, nullable=True)
+    category: I32 = column("Category as recorded.", text=True, nullable=True)
     depth: I16 = column("Number of slices on the track that enclose this one.")
     parent: I32 = column("Innermost slice of the track that encloses this one.", table="slices", nullable=True)
     correlation: I64 = column("Id that a launch and its device ops share.", nullable=True)
     external_id: I64 = column("Id of the host op a runtime call or device op belongs to.", nullable=True)
-    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+    offset: I64 = column("Its place in the (decompressed) file.", unit="bytes", nullable=True)
 
 
 @record
@@ -180,10 +180,10 @@ class HostOps(Table):
     slice: I32 = column("The slice.", table="slices")
     sequence: I64 = column("Autograd sequence number.", nullable=True)
     forward_thread: I64 = column("Autograd's number of the thread that ran the forward op.", nullable=True)
-    input_dims: I32 = column("Shapes of the inputs, as recorded.", text=True, nullable=True)
-    input_types: I32 = column("Types of the inputs, as recorded.", text=True, nullable=True)
-    concrete_inputs: I32 = column("Values of scalar inputs, as recorded.", text=True, nullable=True)
-    call_stack: I32 = column("Python call stack of the op, innermost first, as recorded.", text=True, nullable=True)
+    input_dims: I32 = column("Shapes of the inputs.", text=True, nullable=True)
+    input_types: I32 = column("Types of the inputs.", text=True, nullable=True)
+    concrete_inputs: I32 = column("Values of scalar inputs.", text=True, nullable=True)
+    call_stack: I32 = column("Python call stack of the op, innermost first.", text=True, nullable=True)
 
 
 @record
@@ -199,7 +199,7 @@ class Frames(Table):
 class Looks(Table):
     """Lines at which a thread was found by looking at it from inside the job, in time order."""
 
-    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    time_ns: I64 = column("When.", unit="ns")
     track: I32 = column("The thread.", table="tracks")
     file: I32 = column("File of the innermost function that is the program's own.", text=True)
     line: I64 = column("Line that it was at.")
@@ -221,13 +221,13 @@ class DeviceOps(Table):
     direction: U8 = column("Which way a copy goes.", labels=Direction)
     source_memory: U8 = column("Memory a copy reads.", labels=MemoryKind)
     target_memory: U8 = column("Memory a copy writes.", labels=MemoryKind)
-    grid: I32 = column("Grid of blocks, as recorded.", text=True, nullable=True)
-    block: I32 = column("Threads of a block, as recorded.", text=True, nullable=True)
+    grid: I32 = column("Grid of blocks.", text=True, nullable=True)
+    block: I32 = column("Threads of a block.", text=True, nullable=True)
     registers: I64 = column("Registers per thread.", nullable=True, least=0)
     shared_memory: I64 = column("Shared memory per block.", unit="bytes", nullable=True, least=0)
     occupancy_pct: F64 = column("Occupancy the profiler estimated.", unit="%", nullable=True)
     graph: I64 = column("Id of the device graph the op ran in.", nullable=True)
-    collective: I32 = column("Collective, as recorded.", text=True, nullable=True)
+    collective: I32 = column("Collective.", text=True, nullable=True)
     process_group: I32 = column("Process group of a collective.", text=True, nullable=True)
     dtype: I32 = column("Element type of a collective's message.", text=True, nullable=True)
     message_elements: I64 = column("Elements a collective takes in.", nullable=True, least=0)
@@ -267,7 +267,7 @@ class Flows(Table):
 class Memory(Table):
     """Allocations and frees, in time order."""
 
-    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    time_ns: I64 = column("When.", unit="ns")
     track: I32 = column("Thread that allocated or freed.", table="tracks")
     device_type: I64 = column("Kind of device in the framework's numbering (PyTorch: 0 CPU, 1 CUDA).", nullable=True)
     device: I64 = column("Device index.", nullable=True)
@@ -275,7 +275,7 @@ class Memory(Table):
     bytes: I64 = column("Bytes allocated, negative when freed.", unit="bytes", nullable=True)
     allocated: I64 = column("Bytes in use after the event.", unit="bytes", nullable=True)
     reserved: I64 = column("Bytes held by the allocator after the event.", unit="bytes", nullable=True)
-    allocator: I32 = column("Allocator as the profile names it.", text=True, nullable=True)
+    allocator: I32 = column("Allocator.", text=True, nullable=True)
     limit: I64 = column("Bytes that the allocator may give out at most.", unit="bytes", nullable=True)
     available: I64 = column("Bytes of these that it has left after the event.", unit="bytes", nullable=True)
     fragmentation: F64 = column("Share of its free bytes that lie outside of its largest free piece.", nullable=True)
@@ -283,7 +283,7 @@ class Memory(Table):
     region: I32 = column("What the op asked for it as (output, temp, persist).", text=True, nullable=True)
     dtype: I32 = column("Type of the tensor's elements.", text=True, nullable=True)
     shape: I32 = column("Shape of the tensor.", text=True, nullable=True)
-    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+    offset: I64 = column("Its place in the (decompressed) file.", unit="bytes", nullable=True)
 
     @staticmethod
     def untold(rows: int) -> dict[str, Any]:
@@ -298,22 +298,22 @@ class Memory(Table):
 class Counters(Table):
     """Sampled values."""
 
-    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    time_ns: I64 = column("When.", unit="ns")
     track: I32 = column("Track of the counter.", table="tracks")
     name: I32 = column("Name as recorded.", text=True)
     value: F64 = column("Sampled value, where it is a single number.", nullable=True)
-    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+    offset: I64 = column("Its place in the (decompressed) file.", unit="bytes", nullable=True)
 
 
 @record
 class Instants(Table):
     """Events without a duration that belong to no other table."""
 
-    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    time_ns: I64 = column("When.", unit="ns")
     track: I32 = column("Track of the event.", table="tracks")
     name: I32 = column("Name as recorded.", text=True)
-    category: I32 = column("Category as the profile wrote it.", text=True, nullable=True)
-    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+    category: I32 = column("Category as recorded.", text=True, nullable=True)
+    offset: I64 = column("Its place in the (decompressed) file.", unit="bytes", nullable=True)
 
 
 @record
@@ -358,9 +358,9 @@ class Nodes(Table):
     slice: I32 = column("The slice.", table="slices")
     node: I32 = column("Name of the node.", text=True)
     op: I32 = column("Type of the node's op.", text=True, nullable=True)
-    inputs: I32 = column("Names of the node's inputs, comma-separated, as recorded.", text=True, nullable=True)
+    inputs: I32 = column("Names of the node's inputs, comma-separated.", text=True, nullable=True)
     placement: I32 = column("Device the node was placed on.", text=True, nullable=True)
-    scheduled_ns: I64 = column("When the node became ready, from the trace's origin.", unit="ns", nullable=True)
+    scheduled_ns: I64 = column("When the node became ready.", unit="ns", nullable=True)
     op_start_ns: I64 = column("When its kernel began.", unit="ns", nullable=True)
     op_end_ns: I64 = column("When its kernel returned.", unit="ns", nullable=True)
 

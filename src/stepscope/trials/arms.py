@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.capture.cures import fitting, parsed
 from stepscope.capture.cures.cure import Cure
@@ -14,13 +14,17 @@ from stepscope.trials.arguments import ChangedArgument
 from stepscope.trials.interval import Measured, measured
 from stepscope.trials.process import TrialRun
 
+if TYPE_CHECKING:
+    from stepscope.document.findings import FindingEntry
+    from stepscope.document.report import Report
+
 
 @dataclass(slots=True)
 class Arm:
     """The job with some cures, none for the unchanged one, and its runs by the block in which they ran."""
 
     specs: tuple[str, ...]
-    answers: tuple[dict[str, Any], ...] = ()
+    answers: tuple[FindingEntry, ...] = ()
     """The findings of the baseline that call for it."""
     runs: list[tuple[int, TrialRun]] = field(default_factory=list)
     out: str | None = None
@@ -58,7 +62,7 @@ class Arm:
         return measured(before, after) if before and after else None
 
 
-def chosen(document: dict[str, Any], cores: int, *, of_keras: bool = False) -> list[Arm]:
+def chosen(document: Report, cores: int, *, of_keras: bool = False) -> list[Arm]:
     """The arms that a diagnosis calls for, cures in their order; on a CPU also those that no profile of one tells."""
     findings, has_device = document["findings"], bool(document["profile"]["devices"])
     arms = []
@@ -69,7 +73,7 @@ def chosen(document: dict[str, Any], cores: int, *, of_keras: bool = False) -> l
     return arms
 
 
-def named(names: Sequence[str], findings: Sequence[dict[str, Any]], cores: int) -> list[Arm]:
+def named(names: Sequence[str], findings: Sequence[FindingEntry], cores: int) -> list[Arm]:
     """The arms that ``--cure`` names: ``workers``, with all its numbers, or ``workers=2``. Raises UsageError."""
     arms = []
     for name in names:
@@ -98,7 +102,7 @@ def refined(best: Sequence[Arm], tried: Sequence[Arm]) -> list[tuple[Arm, list[A
     return made
 
 
-def _arms(cure: Cure, cores: int, answers: tuple[dict[str, Any], ...]) -> list[Arm]:
+def _arms(cure: Cure, cores: int, answers: tuple[FindingEntry, ...]) -> list[Arm]:
     values: Sequence[int | None] = (None,)
     if cure.values is not None:
         named = {each.get("workers") for finding in answers for each in finding["options"]} - {None}

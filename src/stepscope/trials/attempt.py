@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.capture.options import Options
 from stepscope.errors import UsageError
@@ -19,6 +19,9 @@ from stepscope.trials.kept import Kept
 from stepscope.trials.process import Command, TrialRun
 from stepscope.trials.schedule import TrialSchedule, best_of_groups, improved
 from stepscope.units import format_ns
+
+if TYPE_CHECKING:
+    from stepscope.document.trials import CureEntry, TrialsDocument
 
 FEWEST_STEPS, MOST_STEPS = 20, 200
 """Steps timed in a trial, unless it is said: as many as take ``STEPS_S``, between these."""
@@ -54,7 +57,7 @@ class TrialRequest:
     say: Callable[[str], None] = field(default=lambda _: None)
 
 
-def attempt(asked: TrialRequest) -> tuple[dict[str, Any], patch.Patch]:
+def attempt(asked: TrialRequest) -> tuple[TrialsDocument, patch.Patch]:
     """Try, and tell: the document ``stepscope.try/1`` and the change that has the same effect as what helped.
 
     Ctrl-C while trials run ends them, and what is known is told. Raises StepscopeError where nothing can be tried.
@@ -93,16 +96,16 @@ def attempt(asked: TrialRequest) -> tuple[dict[str, Any], patch.Patch]:
         best = best or best_of_groups(arms, schedule.baseline)
     helped = _helped(best, together, schedule.baseline)
     change = patch.made(document.applied(helped), base.script, Path.cwd())
-    return document.make(asked.command, base, schedule, arms, together, helped, change), change
+    return document.make(asked.command, base, schedule, document.Tried(arms, together, helped), change), change
 
 
 def _helped(best: list[Arm], together: Arm | None, baseline: Arm) -> list[Arm]:
     """What to keep: all that helps where together it gains more than the best alone, else that one."""
     if together is None or together.out is not None or not best:
         return best
-    found = together.against(baseline)
+    gained = together.against(baseline)
     alone = max(best, key=lambda arm: _saving(arm, baseline))
-    return best if found is not None and found.saving_ns > _saving(alone, baseline) else [alone]
+    return best if gained is not None and gained.saving_ns > _saving(alone, baseline) else [alone]
 
 
 def _saving(arm: Arm, baseline: Arm) -> float:
@@ -159,7 +162,7 @@ def _steps(step_ns: int | None) -> int:
     return FEWEST_STEPS if not step_ns else max(FEWEST_STEPS, min(MOST_STEPS, round(STEPS_S * 1e9 / step_ns)))
 
 
-def listed() -> Sequence[dict[str, Any]]:
+def listed() -> Sequence[CureEntry]:
     """Every cure there is."""
     from stepscope.capture.cures import CURES
 

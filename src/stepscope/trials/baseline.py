@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope import pipeline
 from stepscope.capture.options import Options
@@ -19,6 +19,9 @@ from stepscope.jobs import Job
 from stepscope.pipeline import Profile
 from stepscope.trials.process import Command, TrialRun
 
+if TYPE_CHECKING:
+    from stepscope.document.report import Report
+
 NAME = "recorded"
 _LONGEST_S = 1800.0
 """A job whose steps are not recorded by then is given up."""
@@ -29,7 +32,7 @@ class Baseline:
     """What is known of the job before anything is tried."""
 
     ran: TrialRun
-    document: dict[str, Any]
+    document: Report
     """The diagnosis, ``stepscope.report/1``."""
     first: Recording
 

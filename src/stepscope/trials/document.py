@@ -3,35 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stepscope._version import __version__
 from stepscope.capture.cures import fitting
 from stepscope.capture.cures.cure import Cure
 from stepscope.names.producing import reads_numbers
 from stepscope.trials import patch, values
+from stepscope.trials.arguments import ChangedArgument
 from stepscope.trials.arms import Arm
 from stepscope.trials.baseline import Baseline
 from stepscope.trials.interval import Measured
 from stepscope.trials.process import TrialRun
 from stepscope.trials.schedule import TrialSchedule
 
-SCHEMA = "stepscope.try/1"
+if TYPE_CHECKING:
+    from stepscope.capture.cures.places import Place
+    from stepscope.document.findings import FindingEntry
+    from stepscope.document.report import Report
+    from stepscope.document.trials import (
+        CureEntry,
+        LossesEntry,
+        MeasuredEntry,
+        PromisedStep,
+        TrialEntry,
+        TrialsDocument,
+        TriedArgument,
+        TriedPlace,
+        UncuredFinding,
+    )
+
+SCHEMA: Final = "stepscope.try/1"
+
+
+class Tried(NamedTuple):
+    """What ran beside the unchanged job."""
+
+    arms: Sequence[Arm]
+    together: Arm | None
+    """All that helps."""
+    helped: Sequence[Arm]
 
 
 def make(
-    command: Sequence[str],
-    base: Baseline,
-    schedule: TrialSchedule,
-    arms: Sequence[Arm],
-    together: Arm | None,
-    helped: Sequence[Arm],
-    change: patch.Patch,
-) -> dict[str, Any]:
+    command: Sequence[str], base: Baseline, schedule: TrialSchedule, tried: Tried, change: patch.Patch
+) -> TrialsDocument:
     """Everything. Arms are ordered by what they save, those that could not be measured last."""
-    rows = [_row(arm, schedule.baseline) for arm in arms]
+    rows = [_row(arm, schedule.baseline) for arm in tried.arms]
     runs = [ran for _, ran in schedule.baseline.runs]
     timed = [ran.step_ns for ran in runs if ran.step_ns is not None]
     return {
@@ -48,15 +67,15 @@ def make(
             "device_bytes": _most(runs, "device_bytes"),
         },
         "trials": sorted(rows, key=_rank),
-        "together": None if together is None else _row(together, schedule.baseline),
-        "keep": [spec for arm in helped for spec in arm.specs or (arm.name,)],
+        "together": None if tried.together is None else _row(tried.together, schedule.baseline),
+        "keep": [spec for arm in tried.helped for spec in arm.specs or (arm.name,)],
         "patch": {"diff": change.diff or None, "by_hand": change.by_hand},
         "findings_without_cure": without_cure(base.document, of_keras=base.of_keras),
         "ended_early": schedule.ended,
     }
 
 
-def of_cure(cure: Cure) -> dict[str, Any]:
+def of_cure(cure: Cure) -> CureEntry:
     """What a cure says of itself."""
     return {
         "cure": cure.name, "title": cure.title, "sets": cure.sets, "may_break": cure.may_break, "undone": cure.undone,
@@ -74,8 +93,8 @@ def applied(arms: Iterable[Arm]) -> list[patch.Applied]:
     return made
 
 
-def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
-    verdict, found = _verdict(arm, arm.against(baseline))
+def _row(arm: Arm, baseline: Arm) -> TrialEntry:
+    verdict, measured = _verdict(arm, arm.against(baseline))
     runs = [ran for _, ran in arm.runs]
     losses = values.compared([ran.values for _, ran in baseline.runs], runs[0].values if runs else ())
     if arm.argument is not None:
@@ -84,49 +103,63 @@ def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
     return {
         "cures": [{**of_cure(cure), "value": value} for cure, value in arm.cures],
         "name": arm.name,
-        "argument": None if arm.argument is None else asdict(arm.argument) | {"spec": arm.argument.spec},
+        "argument": None if arm.argument is None else _argument(arm.argument),
         "findings": [finding["id"] for finding in arm.answers],
         "predicted": predicted(arm),
-        "measured": None if found is None else _measured(found),
+        "measured": None if measured is None else _measured(measured),
         "verdict": verdict,
         "why": arm.out,
         "host_bytes": _most(runs, "host_bytes"),
         "device_bytes": _most(runs, "device_bytes"),
-        "values": asdict(losses),
+        "values": _losses(losses),
         "places": [_told(place) for place in places],
     }
 
 
-def _told(place: dict[str, Any]) -> dict[str, Any]:
+def _argument(changed: ChangedArgument) -> TriedArgument:
+    return {
+        "name": changed.name, "at": changed.at, "before": changed.before, "given": changed.given,
+        "value": changed.value, "spec": changed.spec,
+    }  # fmt: skip
+
+
+def _losses(found: values.Compared) -> LossesEntry:
+    return {
+        "outcome": found.outcome, "steps": found.steps, "largest": found.largest, "since": found.since,
+        "why": found.why,
+    }  # fmt: skip
+
+
+def _told(place: Place) -> TriedPlace:
     """A place, its file from the working folder where it lies in there."""
     file, here = Path(place["file"]), Path.cwd()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
     return {"file": str(shown), "line": place.get("line"), "function": place.get("function")}
 
 
-def _verdict(arm: Arm, found: Measured | None) -> tuple[str, Measured | None]:
+def _verdict(arm: Arm, measured: Measured | None) -> tuple[str, Measured | None]:
     """``helps``, ``hurts``, ``nothing``, ``unknown``, ``failed`` (the job ended), ``refused`` (it cannot be tried) or
     ``not_run``; and what was measured of it, where that is the cure's."""
     if arm.failed:
         return "failed", None
-    if arm.out is not None and (found is None or found.half_ns is None):
+    if arm.out is not None and (measured is None or measured.half_ns is None):
         return "refused", None
-    return ("not_run", None) if found is None else (found.verdict, found)
+    return ("not_run", None) if measured is None else (measured.verdict, measured)
 
 
-def _measured(found: Measured) -> dict[str, Any]:
+def _measured(trial: Measured) -> MeasuredEntry:
     return {
-        "before_ns": round(found.before_ns),
-        "after_ns": round(found.after_ns),
-        "saving_ns": round(found.saving_ns),
-        "least_saving_ns": None if found.low_ns is None else round(found.low_ns),
-        "most_saving_ns": None if found.high_ns is None else round(found.high_ns),
-        "runs": list(found.runs),
-        "runs_needed": found.runs_needed,
+        "before_ns": round(trial.before_ns),
+        "after_ns": round(trial.after_ns),
+        "saving_ns": round(trial.saving_ns),
+        "least_saving_ns": None if trial.low_ns is None else round(trial.low_ns),
+        "most_saving_ns": None if trial.high_ns is None else round(trial.high_ns),
+        "runs": list(trial.runs),
+        "runs_needed": trial.runs_needed,
     }
 
 
-def predicted(arm: Arm) -> dict[str, Any] | None:
+def predicted(arm: Arm) -> PromisedStep | None:
     """What the first finding whose prediction is that of one of its cures promises of the step."""
     promised = {rule for cure, _ in arm.cures for rule in cure.promised}
     answers = [each for each in arm.answers if each["rule"] in promised and each["predicted_step_ns"] is not None]
@@ -140,7 +173,7 @@ def predicted(arm: Arm) -> dict[str, Any] | None:
     return None
 
 
-def without_cure(document: dict[str, Any], *, of_keras: bool) -> list[dict[str, str]]:
+def without_cure(document: Report, *, of_keras: bool) -> list[UncuredFinding]:
     """The findings of a diagnosis that no cure of its job answers, or whose reads of numbers none leaves out, whatever
     was asked for."""
     profile = document["profile"]
@@ -153,7 +186,7 @@ def without_cure(document: dict[str, Any], *, of_keras: bool) -> list[dict[str, 
     ]
 
 
-def _why_not(finding: dict[str, Any], answered: set[str]) -> str | None:
+def _why_not(finding: FindingEntry, answered: set[str]) -> str | None:
     if finding["rule"] not in answered:
         return WHY_NOT.get(finding["rule"], _FROM_OUTSIDE)
     return _READS if any(reads_numbers(place["op"] or "") for place in finding["where"]) else None
@@ -177,6 +210,6 @@ def _most(runs: Sequence[TrialRun], kind: str) -> int | None:
 _LAST = {"refused": 1, "failed": 2, "not_run": 3}
 
 
-def _rank(row: dict[str, Any]) -> tuple[int, int]:
+def _rank(row: TrialEntry) -> tuple[int, int]:
     """Best first."""
-    return _LAST.get(row["verdict"], 0), -(row["measured"] or {"saving_ns": 0})["saving_ns"]
+    return _LAST.get(row["verdict"], 0), -row["measured"]["saving_ns"] if row["measured"] else 0

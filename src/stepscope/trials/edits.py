@@ -9,6 +9,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from stepscope.capture.cures.cure import After, AfterImport, Around, Decorator, Edit, First, Keywords
+from stepscope.capture.cures.places import Place
 
 _Change = Callable[[Any], Any]
 
@@ -28,7 +29,7 @@ class EditedSource:
         self._lines = text.splitlines()
         self._changes: dict[cst.CSTNode, list[_Change]] = {}
 
-    def edit(self, edit: Edit, place: dict[str, Any], value: int | None) -> bool:
+    def edit(self, edit: Edit, place: Place, value: int | None) -> bool:
         """Whether an edit could be placed; it is made by ``changed``."""
         if isinstance(edit, AfterImport):
             return self._after_import(edit, value)
@@ -61,7 +62,7 @@ class EditedSource:
 
     # --- where ------------------------------------------------------------------------------------------------------
 
-    def _call(self, place: dict[str, Any]) -> cst.Call | None:
+    def _call(self, place: Place) -> cst.Call | None:
         """The call at a place: the one that begins and ends there, or the only one that begins in its line."""
         line = place.get("line")
         calls = [node for node in self._positions if isinstance(node, cst.Call)]
@@ -131,7 +132,7 @@ class EditedSource:
             self._change(imports[-1], _followed(f"import {edit.module}", code))
         return True
 
-    def _decorator(self, edit: Decorator, place: dict[str, Any]) -> bool:
+    def _decorator(self, edit: Decorator, place: Place) -> bool:
         named = [
             node
             for node in self._positions
@@ -186,7 +187,7 @@ def _within(made: Any, change: _Change) -> Any:
     return cst.FlattenSentinel([*(again if isinstance(again, cst.FlattenSentinel) else [again]), *rest])
 
 
-def _filled(code: str | None, value: int | None, place: dict[str, Any]) -> str | None:
+def _filled(code: str | None, value: int | None, place: Place) -> str | None:
     return None if code is None else code.replace("{value}", str(value)).replace("{given}", str(place.get("given")))
 
 

@@ -11,9 +11,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stepscope.capture.cures.cure import AfterImport, ByHand, Cure, Edit, First, Shell
+from stepscope.capture.cures.places import Place
 from stepscope.trials import wording
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Applied:
 
     cure: Cure
     value: int | None
-    places: tuple[dict[str, Any], ...]
+    places: tuple[Place, ...]
 
 
 @dataclass(slots=True)
@@ -58,10 +59,10 @@ def made(applied: Iterable[Applied], script: Path | None, folder: Path) -> Patch
     return patch
 
 
-def _placed(one: Applied, script: Path | None) -> list[tuple[Edit, dict[str, Any]]]:
+def _placed(one: Applied, script: Path | None) -> list[tuple[Edit, Place]]:
     """Each edit with its place: one that needs no place in a call stands in the script itself."""
     anywhere = {"file": str(script)} if script is not None else {}
-    placed: list[tuple[Edit, dict[str, Any]]] = []
+    placed: list[tuple[Edit, Place]] = []
     for edit in one.cure.patch(one.value):
         if isinstance(edit, (ByHand, Shell, AfterImport)):
             if not placed:
@@ -73,7 +74,7 @@ def _placed(one: Applied, script: Path | None) -> list[tuple[Edit, dict[str, Any
     return placed
 
 
-def _changed(sources: _Sources, edit: Edit, place: dict[str, Any], value: int | None) -> str | None:
+def _changed(sources: _Sources, edit: Edit, place: Place, value: int | None) -> str | None:
     """Make an edit; where that cannot be done, what to write by hand."""
     if isinstance(edit, (ByHand, Shell)) or "file" not in place:
         return wording.by_hand(edit, place, value)

@@ -118,8 +118,8 @@ class Command:
                 status = process.poll()
             finally:
                 _end(process)
-        found = tuple(each for each in recordings(folder, since) if each.steps)
-        return TrialRun(found, status, time.monotonic() - began, _last_words(folder / "stderr.txt"), late)
+        timed = tuple(each for each in recordings(folder, since) if each.steps)
+        return TrialRun(timed, status, time.monotonic() - began, _last_words(folder / "stderr.txt"), late)
 
 
 def _wait(process: subprocess.Popen[bytes], is_over: Callable[[], bool], until: float) -> bool:

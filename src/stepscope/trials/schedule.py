@@ -18,7 +18,6 @@ MOST_ARMS = 4
 """Arms of a block: where time is short the first are told, and no block lasts so long that drift is not even."""
 
 Start = Callable[[Arm], TrialRun]
-Told = Callable[[str], None]
 
 
 @dataclass
@@ -119,8 +118,8 @@ def best_of_groups(arms: Iterable[Arm], baseline: Arm) -> list[Arm]:
     """Of each cure the number that saves most, of those that help."""
     best: dict[str, Arm] = {}
     for arm in arms:
-        found = arm.against(baseline)
-        if found is None or found.verdict != "helps":
+        gained = arm.against(baseline)
+        if gained is None or gained.verdict != "helps":
             continue
         rival = best.get(arm.group)
         if rival is None or _mean(arm) < _mean(rival):
@@ -131,7 +130,7 @@ def best_of_groups(arms: Iterable[Arm], baseline: Arm) -> list[Arm]:
 def improved(best: Sequence[Arm], base: Arm, further: Iterable[Arm]) -> list[Arm]:
     """The best with what more was set beside one of them in its place, where that is faster than it; else that one,
     which is the smaller change."""
-    faster = [arm for arm in further if (found := arm.against(base)) is not None and found.verdict == "helps"]
+    faster = [arm for arm in further if (gained := arm.against(base)) is not None and gained.verdict == "helps"]
     if not faster:
         return list(best)
     other = min(faster, key=_mean)

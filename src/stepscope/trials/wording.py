@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stepscope.capture.cures.cure import After, AfterImport, Around, Decorator, Edit, First, Keywords, Shell
+from stepscope.capture.cures.places import Place
 
 
-def by_hand(edit: Edit, place: dict[str, Any], value: int | str | None) -> str:
+def by_hand(edit: Edit, place: Place, value: int | str | None) -> str:
     """Lines for a person; code is indented by four spaces. ``value`` is the cure's number, or what stands for it."""
     at = f" in {place['file']}:{place['line']}" if "line" in place else ""
     if isinstance(edit, Keywords):

@@ -12,24 +12,23 @@ import hmac
 import json
 import re
 import secrets
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-from stepscope.comparison.side import Side
 from stepscope.errors import StepscopeError, UsageError
 from stepscope.record import record
-from stepscope.report.phrases import Document
 from stepscope.web.asked import answered, tables
-from stepscope.web.assemble import PAGE, WORKER, ShownRun, comparison_data, html_file, json_text, page, script, styles
+from stepscope.web.assemble import PAGE, WORKER, comparison_data, html_file, json_text, page, script, styles
 from stepscope.web.captures import Captures
+from stepscope.web.entries import Entry
 
 if TYPE_CHECKING:
-    import polars as pl
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+    from stepscope.document.comparison import ComparisonDocument
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -51,55 +50,6 @@ _MOST_RUNS = 8
 _MOST_POSTED = 4096
 """Bytes of what is posted: an address and a number."""
 
-Arguments = Callable[[Sequence[int]], list[dict[str, Any]]]
-
-
-@record
-class Opened:
-    """A profile's pages, what its file says of slices beyond its tables, and what it is compared by."""
-
-    run: ShownRun
-    arguments: Arguments
-    side: Callable[[], Side] | None = None
-    query: Callable[[str], pl.DataFrame] | None = None
-    """The rows of a SELECT over its tables, within the bounds of ``stepscope.sql``."""
-
-
-class ReadingProgress:
-    """How far a profile is read, for the page that waits for it; ``also`` is told too."""
-
-    def __init__(self) -> None:
-        self.also: Callable[[str, int, int], None] | None = None
-        self._now: tuple[str, int, int] | None = None
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Note that ``done`` of ``total`` units of a stage are done; a total of 0 is not known."""
-        self._now = stage, done, total
-        if self.also is not None:
-            self.also(stage, done, total)
-
-    def state(self) -> dict[str, Any]:
-        """What the page shows."""
-        return dict(zip(("stage", "done", "total"), self._now or ("", 0, 0), strict=True))
-
-
-@dataclass(slots=True)
-class Entry:
-    """A profile that is read when it is first looked at; reading that failed is tried again."""
-
-    title: str
-    read: Callable[[], Opened]
-    reading: ReadingProgress = field(default_factory=ReadingProgress)
-    _opened: Opened | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def opened(self) -> Opened:
-        """The profile. Raises StepscopeError where it cannot be read."""
-        with self._lock:
-            if self._opened is None:
-                self._opened = self.read()
-            return self._opened
-
 
 @record
 class Answer:
@@ -120,7 +70,7 @@ class App:
         *,
         prefix: str = "",
         policy: str = POLICY,
-        comparison: Callable[[Entry, Entry], Document] | None = None,
+        comparison: Callable[[Entry, Entry], ComparisonDocument] | None = None,
         captures: Captures | None = None,
     ) -> None:
         self._given, self._prefix, self._policy = entries, prefix.rstrip("/"), policy
@@ -205,15 +155,15 @@ class App:
     def _file(self, numbers: str) -> Answer:
         """Profiles of the list (``0`` or ``0.2.3``) as one HTML file, with their comparison where these are its two."""
         wanted = numbers.split(".")
-        found = [entry for number in wanted[:_MOST_RUNS] if (entry := self._entry(number)) is not None]
-        if len(found) < len(wanted):
+        entries = [entry for number in wanted[:_MOST_RUNS] if (entry := self._entry(number)) is not None]
+        if len(entries) < len(wanted):
             return _NOTHING
         at = {int(number): place for place, number in enumerate(wanted)}
-        runs = [entry.opened().run for entry in found]
+        runs = [entry.opened().run for entry in entries]
         # Of a job: its ranks have other places in the file.
         runs = [replace(run, traces={rank: at[one] for rank, one in run.traces.items() if one in at}) for run in runs]
         both = self._comparison is not None and wanted == ["0", "1"] and len(self._entries()) == 2
-        comparison = self._comparison(*found) if self._comparison is not None and both else None
+        comparison = self._comparison(*entries) if self._comparison is not None and both else None
         return Answer(html_file(runs, comparison).encode("utf-8", "backslashreplace"), "text/html; charset=utf-8")
 
     def _data(self, number: str, what: str, query: str) -> Answer:
@@ -230,8 +180,8 @@ class App:
         if what == "arguments":
             given = parse_qs(query).get("ids", [""])[0].split(",")
             ids = [int(text) for text in given if re.fullmatch("[0-9]{1,12}", text)]
-            found = opened.arguments(ids[:_MOST_SLICES])
-            return Answer(json.dumps(found, default=str).encode(), _JSON)
+            arguments = opened.arguments(ids[:_MOST_SLICES])
+            return Answer(json.dumps(arguments, default=str).encode(), _JSON)
         if what in ("query", "tables") and opened.query is not None:
             asked = parse_qs(query).get("sql", [""])[0]
             return Answer(json_text(tables() if what == "tables" else answered(opened.query(asked))).encode(), _JSON)

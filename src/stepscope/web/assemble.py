@@ -10,20 +10,24 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepscope.record import record
-from stepscope.report.phrases import Document
+from stepscope.regex import regex
 from stepscope.web.bundle import bundle, static
 from stepscope.web.words import words, words_of_comparison
+
+if TYPE_CHECKING:
+    from stepscope.document.comparison import ComparisonDocument
+    from stepscope.document.report import Report as Document
 
 PAGE, WORKER = "main.js", "trace/worker.js"
 STYLES = ("colours.css", "style.css", "trace/trace.css")
 
 _CHUNK_BYTES = 3 << 20
 """Of a pack per element: browsers limit the length of a string."""
-_END_OF_SCRIPT = re.compile(r"</script|<!--", re.IGNORECASE)
-_SLOT = re.compile(r"[ \t]*<!-- (?P<name>[a-z]+) -->\n")
+_END_OF_SCRIPT = regex(r"</script|<!--", re.IGNORECASE)
+_SLOT = regex(r"[ \t]*<!-- (?P<name>[a-z]+) -->\n")
 
 
 @record
@@ -52,7 +56,7 @@ class ShownRun:
         }
 
 
-def html_file(runs: Sequence[ShownRun], comparison: Document | None = None) -> str:
+def html_file(runs: Sequence[ShownRun], comparison: ComparisonDocument | None = None) -> str:
     """One page that holds everything it shows: runs, and what a comparison of two of them says."""
     code, style = script(PAGE), styles()
     policy = (
@@ -92,13 +96,13 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _comparison(document: Document | None) -> Iterator[str]:
+def _comparison(document: ComparisonDocument | None) -> Iterator[str]:
     if document is not None:
         data = json_text(comparison_data(document))
         yield f'<script type="application/json" class="comparison">{data}</script>\n'
 
 
-def comparison_data(document: Document) -> dict[str, Any]:
+def comparison_data(document: ComparisonDocument) -> dict[str, Any]:
     """What pages read of a comparison: `stepscope.comparison/1` and its sentences."""
     return {"document": document, "words": words_of_comparison(document)}
 

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from functools import cache
 from importlib import resources
 
-_IMPORT = re.compile(r"^import \{(?P<names>[^}]*)\} from '(?P<path>\.[^']*\.js)';$", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:const|class|(?:async )?function\*?) +(?P<name>[A-Za-z_$][\w$]*))", re.MULTILINE)
-_OTHER = re.compile(r"^(?:import|export)\b[^\n]*", re.MULTILINE)
-_NAME = re.compile(r"(?P<from>[A-Za-z_$][\w$]*)(?: as (?P<to>[A-Za-z_$][\w$]*))?\Z")
+from stepscope.regex import regex
+
+_IMPORT = regex(r"^import \{(?P<names>[^}]*)\} from '(?P<path>\.[^']*\.js)';$", re.MULTILINE)
+_EXPORT = regex(r"^export (?=(?:const|class|(?:async )?function\*?) +(?P<name>[A-Za-z_$][\w$]*))", re.MULTILINE)
+_OTHER = regex(r"^(?:import|export)\b[^\n]*", re.MULTILINE)
+_NAME = regex(r"(?P<from>[A-Za-z_$][\w$]*)(?: as (?P<to>[A-Za-z_$][\w$]*))?\Z")
 
 Read = Callable[[str], str]
 
@@ -45,8 +47,8 @@ def _collect(path: str, read: Read, order: list[str], texts: dict[str, str], abo
     if path in texts:
         return
     texts[path] = read(path)
-    for found in _IMPORT.finditer(texts[path]):
-        _collect(_resolved(path, found["path"]), read, order, texts, (*above, path))
+    for imported in _IMPORT.finditer(texts[path]):
+        _collect(_resolved(path, imported["path"]), read, order, texts, (*above, path))
     order.append(path)
 
 
@@ -56,11 +58,11 @@ def _resolved(importer: str, target: str) -> str:
 
 def _scope(path: str, text: str, order: list[str]) -> str:
     """One module as a constant that holds its exports."""
-    exports = [found["name"] for found in _EXPORT.finditer(text)]
+    exports = [exported["name"] for exported in _EXPORT.finditer(text)]
 
-    def bound(found: re.Match[str]) -> str:
-        names = [_binding(path, name) for piece in found["names"].split(",") if (name := piece.strip())]
-        return f"const {{ {', '.join(names)} }} = m{order.index(_resolved(path, found['path']))};"
+    def bound(exported: re.Match[str]) -> str:
+        names = [_binding(path, name) for piece in exported["names"].split(",") if (name := piece.strip())]
+        return f"const {{ {', '.join(names)} }} = m{order.index(_resolved(path, exported['path']))};"
 
     body = _EXPORT.sub("", _IMPORT.sub(bound, text))
     if left := _OTHER.search(body):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stepscope.errors import StepscopeError, UsageError
+from stepscope.web.entries import Entry
 from stepscope.web.limits import PAGE_CAPTURE_LONGEST_S, PAGE_CAPTURES
 
-if TYPE_CHECKING:
-    from stepscope.web.app import Entry
-
-Record = Callable[[str, float, threading.Event], "Entry"]
+Record = Callable[[str, float, threading.Event], Entry]
 """Records ``HOST:PORT`` for so many seconds, unless the event is set meanwhile. Raises StepscopeError with what a user
 should know."""
 

@@ -17,7 +17,7 @@ from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import Paths, layer_paths
-from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code, said_of_slices
+from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code
 from stepscope.record import record
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.forest import levels
@@ -263,7 +263,7 @@ def _critical(facts: Facts, texts: TraceTexts) -> list[Line]:
 
 
 def _phases(facts: Facts, texts: TraceTexts, activity: DeviceActivity, group: str) -> Line:
-    phases = device_phases(facts.trace, activity, said_of_slices(facts)).astype(np.int32)
+    phases = device_phases(facts.trace, activity).astype(np.int32)
     told = phases != phase_code(Phase.UNKNOWN)
     told &= phases != phase_code(Phase.COMMUNICATION)
     code, start, end = _runs(phases[told], activity.start[told], activity.end[told])
@@ -285,8 +285,8 @@ def _annotations(texts: TraceTexts, activity: DeviceActivity, ranges: Ranges, gr
     parts: list[tuple[I32, I64, I64]] = []
     for level in range(int(depth[inner[inner >= 0]].max()), -1, -1):
         here = (inner >= 0) & (depth[inner] == level)
-        found, begin, until = _runs(np.where(here, inner, np.int32(-1)), start, end)
-        parts += [(words[found], begin, until)] * (level < _SCOPE_DEPTH)
+        drawn, begin, until = _runs(np.where(here, inner, np.int32(-1)), start, end)
+        parts += [(words[drawn], begin, until)] * (level < _SCOPE_DEPTH)
         inner = np.where(here, ranges.parent[inner], inner)
     return [_nested(texts, parts, ("annotations", "annotations"), ANNOTATED, (group, activity.device))]
 
@@ -315,9 +315,9 @@ def _scopes(texts: TraceTexts, activity: DeviceActivity, paths: Paths | None, gr
         names = ["/".join(piece[: depth + 1]) if len(piece) > depth else None for piece in pieces]
         of_layer = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in names]
         code = np.array([*of_layer, -1], np.int32)[layer]
-        found, begin, until = _runs(code, start, end)
+        scopes, begin, until = _runs(code, start, end)
         last = np.array([texts.code(name.rpartition("/")[2] or name) for name in numbers], np.int32)
-        parts.append((last[found] if found.size else found, begin, until))
+        parts.append((last[scopes] if scopes.size else scopes, begin, until))
     return [_nested(texts, parts, ("scopes", "modules and scopes"), SCOPE, (group, activity.device))]
 
 

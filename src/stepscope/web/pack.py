@@ -6,7 +6,7 @@ every column. A slice's name is a row of the names table, which has one row per 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,10 @@ _MISSING = (
 _BUSY_CODES = [int(kind) for kind in DEVICE_BUSY_KINDS]
 
 
+if TYPE_CHECKING:
+    from stepscope.document.report import Report
+
+
 class Packable(Protocol):
     """What a pack is made of (``stepscope.Profile`` is one)."""
 
@@ -50,7 +54,7 @@ class Packable(Protocol):
     def facts(self) -> Facts:
         """What the analyses found."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Report:
         """The report."""
 
 
@@ -258,7 +262,7 @@ def _groups(trace: Trace, drawn: list[Line]) -> list[dict[str, Any]]:
     return [{"id": bounded(group), "about": names.get(group) and bounded(str(names[group]))} for group in found]
 
 
-def _missing(trace: Trace, document: dict[str, Any]) -> list[str]:
+def _missing(trace: Trace, document: Report) -> list[str]:
     """What this profile does not show of the run: events that were lost or cut out, or never recorded."""
     losses = [one.text for one in trace.completeness.losses if one.damaged or one.lost_events or one.code == "sliced"]
     return losses + [one["text"] for one in document["profile"]["notices"] if one["code"] in _MISSING]
@@ -278,7 +282,7 @@ def _steps(facts: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def _findings(document: dict[str, Any], trace: Trace, drawn: list[Line]) -> list[dict[str, Any]]:
+def _findings(document: Report, trace: Trace, drawn: list[Line]) -> list[dict[str, Any]]:
     """Each finding with the ranges that show it and the track they are on, where that is known."""
     own = {track_label(trace, line.track): k for k, line in enumerate(drawn) if line.track >= 0}
     idle = {line.device: k for k, line in enumerate(drawn) if line.type == "idle"}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stepscope.report.phrases import Document, Place
+from stepscope.report.phrases import Place
+
+if TYPE_CHECKING:
+    from stepscope.document.report import Report as Document
 
 _AROUND = 2
 """Lines shown before and behind the one that is told of."""

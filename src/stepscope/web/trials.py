@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.report import trials
 from stepscope.units import format_ns
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from stepscope.document.trials import TrialEntry
+    from stepscope.document.trials import TrialsDocument as Document
 
 _WIDTH, _HEIGHT, _MARGIN = 560, 180, 44
 _STYLE = """
@@ -62,12 +64,18 @@ def _curves(document: Document) -> list[str]:
     """A curve for each cure of which several numbers were measured."""
     groups: dict[str, list[tuple[int, int]]] = {}
     for row in document["trials"]:
-        *others, last = row["cures"] or [None]
-        beside = "".join(f" with {each['cure']}={each['value']}" for each in others)
-        varied = row["argument"] or {"name": last["cure"] + beside, "value": last["value"]}
-        if varied["value"] is not None and row["measured"] is not None:
-            groups.setdefault(varied["name"], []).append((varied["value"], row["measured"]["after_ns"]))
+        name, value = _varied(row)
+        if value is not None and row["measured"] is not None:
+            groups.setdefault(name, []).append((value, row["measured"]["after_ns"]))
     return [_curve(name, sorted(points)) for name, points in groups.items() if len(points) > 1]
+
+
+def _varied(row: TrialEntry) -> tuple[str, int | None]:
+    """What was given another number, and that; None of a cure that takes none."""
+    if row["argument"] is not None:
+        return row["argument"]["name"], row["argument"]["value"]
+    *others, last = row["cures"]
+    return last["cure"] + "".join(f" with {each['cure']}={each['value']}" for each in others), last["value"]
 
 
 def _curve(name: str, points: list[tuple[int, int]]) -> str:

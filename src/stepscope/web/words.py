@@ -9,17 +9,18 @@ from stepscope.analysis.workload import Workload
 from stepscope.capture.results import Recording, recordings
 from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.report import comparison, gradients, input_sections, labels, phrases
+from stepscope.report import comparison, gradients, input_sections, labels, phrases, proof
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.memory_sections import SPACES, USES
-from stepscope.report.phrases import Document
 from stepscope.report.rank_sections import CAUSES
 from stepscope.units import format_ns, format_share
-from stepscope.web.proof import proof
 from stepscope.web.sources import source_of
 
 if TYPE_CHECKING:
+    from stepscope.document.comparison import ComparisonDocument
     from stepscope.document.findings import FindingEntry
+    from stepscope.document.report import Report as Document
+    from stepscope.document.steps import SummaryEntry
 
 _DEVICE: Remedies = {
     PYTORCH: "Record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]` on a machine with a GPU.",
@@ -55,11 +56,11 @@ def words(document: Document) -> dict[str, Any]:
     workload = Workload(document["profile"]["framework"])
     findings = document["findings"] + document["analyses"].get("minor_findings", [])
     recording = _recording(document)
-    command = _command(recording)
+    command = proof.command_of(document)
     return {
         "header": phrases.header(document),
         "damage": phrases.damage(document),
-        "step_time": _tile(phrases.step_time(document["summary"])),
+        "step_time": _tile(_step_time(document)),
         "headlines": list(map(_tile, phrases.headlines(document))),
         "narrow": None if phrases.is_job(document) else _tile(phrases.narrow_kernels(document)),
         "gradients": gradients.sentence(document),
@@ -94,7 +95,7 @@ def words(document: Document) -> dict[str, Any]:
     }
 
 
-def words_of_comparison(document: Document) -> dict[str, Any]:
+def words_of_comparison(document: ComparisonDocument) -> dict[str, Any]:
     """The sentences of a comparison, one per finding in the document's order."""
     return {
         "sentence": comparison.sentence(document),
@@ -102,6 +103,34 @@ def words_of_comparison(document: Document) -> dict[str, Any]:
         "achieved": comparison.achieved(document),
         "findings": list(map(comparison.finding, document["findings"])),
     }
+
+
+def _step_time(document: Document) -> phrases.Headline:
+    """The step time as verdict and bars have it: the mean, of several devices that of their own steps."""
+    summary = document["summary"]
+    told, (median, p95, mean) = phrases.step_time(summary), _times(summary)
+    used, slow = summary["steps_used"], summary["steps_slow"]
+    entries = [e for e in document["analyses"].get("breakdown", ()) if e["step_ns"] and not e.get("unused")]
+    several = len(entries) > 1 and not phrases.is_job(document)
+    if not told.known or mean is None or median is None or (used < 2 and not several):
+        return told
+    ns = sum(summary["parts_ns_per_step"].values()) if several else mean
+    spread = f"mean of {f'the {used} usual' if slow else used} step{'s' * (used > 1)}"
+    if several:
+        spread += f" of each of {len(entries)} devices"
+    elif format_ns(median) != format_ns(ns):
+        spread += f", median {format_ns(median)}{f' of all {used + slow}' if slow else ''}"
+    if p95 is not None and not several:
+        spread += f", 95 % of the steps under {format_ns(p95)} (p95)"
+    if (unrecorded := summary.get("unrecorded_step_ns")) is not None:
+        spread += f", {format_ns(unrecorded)} when not recorded, which savings are told of"
+    where = {"device": "on the device, ", "host": "on the host, "}.get(summary["step_basis"] or "", "")
+    return phrases.Headline("step time", format_ns(ns), f"{where}{spread}")
+
+
+def _times(summary: SummaryEntry) -> tuple[int | None, int | None, int | None]:
+    times = summary["step_time_ns"]
+    return times["median"], times["p95"], times.get("mean")
 
 
 def _tile(headline: phrases.Headline) -> tuple[str, str | dict[str, str], str]:
@@ -118,7 +147,7 @@ def _finding(finding: FindingEntry, document: Document, command: list[str] | Non
         "pages": DECLARED[finding["rule"]].pages,
         "panel": DECLARED[finding["rule"]].panel,
         "source": source_of(first, document),
-        "proof": proof(finding, document, command),
+        "proof": proof.of_finding(finding, document, command),
     }
 
 
@@ -126,11 +155,6 @@ def _recording(document: Document) -> Recording | None:
     """What the manifest beside the profile says of its capture, where `stepscope run` or `profile` wrote one."""
     path = Path(document["profile"]["files"][0]["path"])
     return next((each for each in recordings(path.parent, 0) if path in each.profiles), None)
-
-
-def _command(recording: Recording | None) -> list[str] | None:
-    found = recording.facts.get("command") if recording else None
-    return list(map(str, found)) if isinstance(found, list) and found else None
 
 
 def _capture(recording: Recording | None) -> list[tuple[str, str]]:

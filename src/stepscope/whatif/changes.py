@@ -11,7 +11,7 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.exchange.exposed import Exchange, exchange_of, is_one_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster
-from stepscope.analysis.host_callbacks import callback_slices, spans_of
+from stepscope.analysis.host_callbacks import callback_slices
 from stepscope.analysis.once import Once
 from stepscope.analysis.syncs import wait_places
 from stepscope.analysis.waits import called_before
@@ -50,7 +50,7 @@ def without_callbacks(facts: Facts, device: int | None) -> Change:
     for index, ns in zip(at, called, strict=True):
         mine[sum(sizes[:index]) : sum(sizes[: index + 1])] = ns > 0
     calls = callback_slices(facts.trace, facts.host, -1 if device is None else device)
-    spans = spans_of(facts.trace, calls)
+    spans = iv.of(facts.trace.slices, calls)
     running = {track: iv.intersect(spans, _running(facts, track)) for track in facts.launching_tracks}
     return Change(host={track: time for track, time in running.items() if len(time[0])}, called=mine)
 
@@ -59,7 +59,7 @@ def _running(facts: Facts, track: int) -> iv.Intervals:
     """When a thread was itself running a compiled program."""
     slices = facts.trace.slices
     rows = np.flatnonzero(facts.host.in_role(XlaRole.EXECUTE) & (slices.track == track))
-    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
+    return iv.of(slices, rows)
 
 
 def without_all_waits(facts: Facts) -> Change:
@@ -206,8 +206,7 @@ def without_collectives(facts: Facts, exchanges: tuple[Exchange, ...] = tuple(Ex
 
 def _in_used_steps(facts: Facts, account: Account, spans: iv.Intervals) -> int:
     """How much of some time lies in the used steps of a device, per step."""
-    rows, bounds = np.array(facts.used_rows(account), np.intp), account.rows.bounds
-    return facts.per_step(int(iv.covered_between(spans, bounds[rows], bounds[rows + 1]).sum()))
+    return facts.per_step(int(iv.covered_between(spans, *facts.used_windows(account)).sum()))
 
 
 def _longest(facts: Facts, category: Category) -> int:
@@ -221,15 +220,15 @@ def _longest(facts: Facts, category: Category) -> int:
     return longest
 
 
-def faster_kernels(facts: Facts, found: Faster) -> Change:
+def faster_kernels(facts: Facts, faster: Faster) -> Change:
     """Kernels take less time, bounded as ``analysis/floors.py`` does. Those that another does the work of are launched
     no more, which by itself counts for nothing, but holds up no cure that comes after."""
-    made, activity = _durations(facts), found.work.activity
-    made[_first_op(facts, activity.device) + found.work.rows[found.rows]] = found.ns
-    if not found.replaced.size:
+    made, activity = _durations(facts), faster.work.activity
+    made[_first_op(facts, activity.device) + faster.work.rows[faster.rows]] = faster.ns
+    if not faster.replaced.size:
         return Change(op_ns=made)
-    calls = activity.call[found.work.rows[found.replaced]]
-    most = facts.per_step(found.gained_ns)
+    calls = activity.call[faster.work.rows[faster.replaced]]
+    most = facts.per_step(faster.gained_ns)
     return replace(Change(op_ns=made) | without_dispatch_of(facts, calls[calls >= 0], most), most_ns=most)
 
 
@@ -245,11 +244,11 @@ def never_full(facts: Facts) -> Change:
     long as it falls behind. Which thread waits for room tells when (XLA: a semaphore), the starting one shows nothing.
     """
     host, slices = facts.host, facts.trace.slices
-    end, on_main = slices.start_ns + slices.dur_ns, slices.track == host.main
+    on_main = slices.track == host.main
     starts = (host.in_role(XlaRole.EXECUTE) | host.in_role(XlaRole.DISPATCH)) & on_main
     waits = host.in_role(XlaRole.WAIT) & ~on_main
-    calls = iv.union(slices.start_ns[starts], end[starts])
-    held = iv.intersect(calls, iv.union(slices.start_ns[waits], end[waits]))
+    calls = iv.of(slices, starts)
+    held = iv.intersect(calls, iv.of(slices, waits))
     return Change(host={host.main: held}) if len(held[0]) else Change()
 
 

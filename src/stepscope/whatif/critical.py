@@ -18,7 +18,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import DISPATCH_GAP_NS
 from stepscope.compiled import kernel
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, U8, Kind, Rows
@@ -109,13 +109,13 @@ def _bindings(ops: ReplayedOps, before: I64) -> tuple[I64, U8]:
 def _op_before(order: I64, stream: I32, end: I64) -> I64:
     """Per op, the op of its stream that ends last of those that start before it; -1 for none."""
     reach = np.full(stream.max() + 1 if stream.size else 0, -1, np.int64)
-    found = np.full(stream.size, -1, np.int64)
+    ops = np.full(stream.size, -1, np.int64)
     for i in order:
         at = stream[i]
-        found[i] = reach[at]
+        ops[i] = reach[at]
         if reach[at] < 0 or end[i] > end[reach[at]]:
             reach[at] = i
-    return found
+    return ops
 
 
 class _Walk:
@@ -124,7 +124,7 @@ class _Walk:
     def __init__(self, graph: Graph) -> None:
         ops, waits = graph.ops, graph.waits
         before = _op_before(np.argsort(ops.start, kind="stable"), ops.stream, ops.end)
-        self._bound, self._by = (found.tolist() for found in _bindings(ops, before))
+        self._bound, self._by = (column.tolist() for column in _bindings(ops, before))
         self._start, self._end, self._launch = ops.start.tolist(), ops.end.tolist(), ops.launch.tolist()
         self._residual, self._called = ops.residual.tolist(), ops.called.tolist()
         until = np.where(waits.for_start, ops.start[waits.op], ops.end[waits.op])
@@ -133,7 +133,7 @@ class _Walk:
         host = [np.flatnonzero(graph.line == line) for line in range(len(graph.tracks))]
         self._time = [graph.time[rows].tolist() for rows in host]
         ends = [np.where(graph.kind[rows] == Instant.WAIT_END, graph.ref[rows], NONE) for rows in host]
-        self._wait = [found.tolist() for found in ends]
+        self._wait = [column.tolist() for column in ends]
         line = np.zeros(graph.calls.size + 1, np.int32)
         launches = graph.kind == Instant.LAUNCH
         line[graph.ref[launches]] = graph.line[launches]
@@ -198,13 +198,13 @@ def _elements(facts: Facts, graph: Graph, steps: I32, links: _Links) -> Critical
     """The links in the order of time, with what the host did told by its cause."""
     host = links.what == _HOST
     parts = [_recorded(facts, graph, _Links(*(getattr(links, f.name)[~host] for f in fields(links))))]
-    for line in np.unique(links.ref[host]).tolist():
+    for line in distinct(links.ref[host]):
         mine = host & (links.ref == line)
         parts += _by_cause(facts, (line, graph.tracks[line]), links.step[mine], links.start[mine], links.end[mine])
     step, start, end, category, own, op, at = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(start, kind="stable")
-    found = steps[step[order]], start[order], (end - start)[order], category[order].astype(np.uint8)
-    return CriticalPath(*found, *(column[order].astype(np.int32) for column in (own, op, at)))
+    columns = steps[step[order]], start[order], (end - start)[order], category[order].astype(np.uint8)
+    return CriticalPath(*columns, *(column[order].astype(np.int32) for column in (own, op, at)))
 
 
 _Part = tuple[I64, I64, I64, I64, I64, I64, I64]
@@ -238,9 +238,9 @@ def _by_cause(facts: Facts, of: tuple[int, tuple[int, ...]], step: I64, start: I
     left: iv.Intervals = (start, end)
     parts = []
     for category, spans in _causes(facts, tracks):
-        found = _pieces(left, spans)
-        left = iv.subtract(left, spans) if found[0].size else left
-        parts.append((found, category))
+        inside = _pieces(left, spans)
+        left = iv.subtract(left, spans) if inside[0].size else left
+        parts.append((inside, category))
     parts.append((_pieces((start, end), left), Category.UNKNOWN_HOST))
     around = _Around(facts, tracks)
     made: list[_Part] = []
@@ -299,14 +299,15 @@ def grouped(facts: Facts, path: CriticalPath) -> list[CriticalGroup]:
     """The elements by name and category, those that take most first."""
     names = np.where(path.slice >= 0, facts.trace.slices.name[path.slice], NONE).astype(np.int64)
     keys = (names << 8) | path.category
-    found, which = np.unique(keys, return_inverse=True)
-    total = np.zeros(found.size, np.int64)
+    distinct, which = np.unique(keys, return_inverse=True)
+    total = np.zeros(distinct.size, np.int64)
     np.add.at(total, which, path.dur)
-    by_group = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=found.size))[:-1])
-    order = np.lexsort((found, -total)).tolist()
+    by_group = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=distinct.size))[:-1])
+    order = np.lexsort((distinct, -total)).tolist()
     return [
-        CriticalGroup(int(found[k]) >> 8, CATEGORIES[int(found[k]) & 255], int(total[k]), by_group[k]) for k in order
-    ]  # fmt: skip
+        CriticalGroup(int(distinct[k]) >> 8, CATEGORIES[int(distinct[k]) & 255], int(total[k]), by_group[k])
+        for k in order
+    ]
 
 
 def without(facts: Facts, path: CriticalPath, rows: Rows) -> Change | None:
@@ -323,7 +324,7 @@ def without(facts: Facts, path: CriticalPath, rows: Rows) -> Change | None:
         return Change(op_ns=duration)
     if (lines >= 0).all():
         start, end = path.start[rows], (path.start + path.dur)[rows]
-        of = np.unique(lines).tolist()
+        of = distinct(lines)
         return Change({graph.tracks[line][0]: iv.union(start[lines == line], end[lines == line]) for line in of})
     waits = path.slice[rows]
     if (path.category[rows] == Category.SYNC.code).all() and (waits >= 0).all():

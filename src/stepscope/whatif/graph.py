@@ -11,6 +11,7 @@ mean of this profile; whatever delay above ``LATENCY_CAP_NS`` that leaves is kep
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,8 +25,8 @@ from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, grouped
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, TrackKind
+from stepscope.trace.codes import among, distinct, grouped
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, Rows, TrackKind
 
 NONE = -1
 LONG_AGO = int(np.iinfo(np.int64).min // 4)
@@ -104,6 +105,32 @@ class Graph:
     ops: ReplayedOps
     waits: ReplayedWaits
 
+    @cached_property
+    def of_line(self) -> list[Rows]:
+        """The records of each host line."""
+        return [np.flatnonzero(self.line == line) for line in range(len(self.tracks))]
+
+    @cached_property
+    def before(self) -> list[I64]:
+        """When the record before each of a line was, by line; the first has none before it but itself."""
+        return [np.concatenate((self.time[rows[:1]], self.time[rows[:-1]])) for rows in self.of_line]
+
+    @cached_property
+    def main_before(self) -> I64:
+        """When the main line's last record up to each was, of the first ones the first of all."""
+        at = np.arange(self.time.size)
+        return self.time[np.maximum.accumulate(np.where(self.line == 0, at, 0))]
+
+    @cached_property
+    def clocks(self) -> I64:
+        """When each host line's first record is, 0 where it has none."""
+        return np.array([int(self.time[rows[0]]) if rows.size else 0 for rows in self.of_line], np.int64)
+
+    @cached_property
+    def marks(self) -> int:
+        """How many records are marks."""
+        return int((self.kind == Instant.MARK).sum())
+
 
 def dependency_graph(facts: Facts) -> Graph:
     """The graph of a profile. It needs a device with recorded launches (``replay.why_not``)."""
@@ -160,11 +187,11 @@ def _ops(facts: Facts, calls: I32) -> ReplayedOps:
 
 def _arrived(facts: Facts) -> Bools:
     """Which ops began when their launch arrived, though it was under way before their stream was free."""
-    found = [np.zeros(len(activity), np.bool_) for activity in facts.activities]
-    for chosen, (_, account) in zip(found, facts.devices, strict=True):
+    arrived = [np.zeros(len(activity), np.bool_) for activity in facts.activities]
+    for chosen, (_, account) in zip(arrived, facts.devices, strict=True):
         assert account.idle is not None
         chosen[account.idle.gaps.op[account.idle.under_way]] = True
-    return np.concatenate(found)
+    return np.concatenate(arrived)
 
 
 def _opened(activities: list[DeviceActivity]) -> I64:
@@ -185,7 +212,7 @@ def _ended_just_before(chosen: I64, place: I64, stream: I32, start: I64, end: I6
 
     Not every profile records what a stream waits for (``INFERRED_WAIT_NS``).
     """
-    found = np.full(chosen.size, NONE, np.int64)
+    ended = np.full(chosen.size, NONE, np.int64)
     order = np.lexsort((end, place))
     bounds = np.searchsorted(place[order], np.arange(int(place.max(initial=-1)) + 2))
     for device, (low, high) in enumerate(pairwise(bounds.tolist())):
@@ -196,9 +223,9 @@ def _ended_just_before(chosen: I64, place: I64, stream: I32, start: I64, end: I6
             near = (at >= 0) & (end[ends[at]] >= start[ops] - INFERRED_WAIT_NS)
             asked, ops, at = asked[near], ops[near], at[near]
             other = stream[ends[at]] != stream[ops]
-            found[asked[other]] = ends[at[other]]
+            ended[asked[other]] = ends[at[other]]
             asked, ops, at = asked[~other], ops[~other], at[~other] - 1
-    return found
+    return ended
 
 
 def _after_exchanges(activities: list[DeviceActivity], awaits: I32, stream: I32, start: I64, end: I64) -> I32:
@@ -216,7 +243,7 @@ def _after_exchanges(activities: list[DeviceActivity], awaits: I32, stream: I32,
         alone = soonest[np.searchsorted(launch, activity.launch[exchange], "right")] >= activity.end[exchange]
         exchange = exchange[alone]
         exchange = exchange[np.argsort(activity.end[exchange], kind="stable")]
-        for number in np.unique(activity.stream[compute]).tolist():
+        for number in distinct(activity.stream[compute]):
             queue = compute[activity.stream[compute] == number]
             after = np.searchsorted(activity.launch[queue], activity.launch[exchange], "right")
             first, last = queue[after[after < queue.size]], exchange[after < queue.size]
@@ -248,21 +275,21 @@ def _mean(values: I64, chosen: Bools, kinds: I64, default: int) -> I64:
 def _ends_before(order: I64, stream: I32, start: I64, end: I64) -> I64:
     """Per op, the largest end among the ops of its stream that start before it."""
     reach = np.full(stream.max() + 1 if stream.size else 0, np.iinfo(np.int64).min // 4, np.int64)
-    found = np.empty(start.size, np.int64)
+    ended = np.empty(start.size, np.int64)
     for i in order:
-        found[i] = reach[stream[i]]
+        ended[i] = reach[stream[i]]
         reach[stream[i]] = max(reach[stream[i]], end[i])
-    return found
+    return ended
 
 
 def _awaited_ops(facts: Facts, end: I64) -> list[I64]:
     """Per device, the op each of its ops was made to wait for by a recorded wait."""
     by_end = np.argsort(end, kind="stable")
-    found = []
+    awaited = []
     for ends in awaited_ends(facts.trace, facts.activities):
         at = np.minimum(np.searchsorted(end[by_end], ends), end.size - 1)
-        found.append(np.where((ends != NULL) & (end[by_end][at] == ends), by_end[at], NONE))
-    return found
+        awaited.append(np.where((ends != NULL) & (end[by_end][at] == ends), by_end[at], NONE))
+    return awaited
 
 
 def _lines(facts: Facts, calls: I32) -> tuple[tuple[int, ...], ...]:
@@ -316,8 +343,8 @@ def _waits(facts: Facts, ops: ReplayedOps, calls: I32, lines: I32) -> ReplayedWa
 
 def _queue_waits(facts: Facts) -> tuple[I32, I64]:
     """Launches that waited for room in a device's queue, and what they take where there is some."""
-    found = [(queue.slice, queue.usual_ns) for queue in facts.full_queues]
-    slices, usual = (np.concatenate(part) for part in zip((np.empty(0, np.int32), iv.EMPTY[0]), *found, strict=True))
+    queues = [(queue.slice, queue.usual_ns) for queue in facts.full_queues]
+    slices, usual = (np.concatenate(part) for part in zip((np.empty(0, np.int32), iv.EMPTY[0]), *queues, strict=True))
     slices, first = np.unique(slices, return_index=True)
     other = ~among(slices, facts.host.waits.slice)
     return slices[other].astype(np.int32), usual[first][other]
@@ -328,8 +355,8 @@ def _lasts(facts: Facts, callers: I32, waits: int) -> Bools:
     The first ``waits`` are the host's own."""
     lasts = np.arange(callers.size) >= waits
     for activity in facts.activities:
-        found = iv.covered_between(activity.unrecorded, facts.host.waits.start, facts.host.waits.end)
-        lasts[:waits] |= found > 0
+        hidden = iv.covered_between(activity.unrecorded, facts.host.waits.start, facts.host.waits.end)
+        lasts[:waits] |= hidden > 0
     return lasts
 
 
@@ -340,7 +367,7 @@ def _silent_waits(facts: Facts, ops: ReplayedOps, calls: I32, launch: I64, lines
     on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
     rows = np.flatnonzero(on_line & (among(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
     start, end, track = slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows], slices.track[rows]
-    own = [facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in np.unique(track).tolist()]
+    own = [facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in distinct(track)]
     # A call that waited for executors shows when it returns that its thread goes on.
     over = facts.host.executors.waits[1] if facts.host.executors else iv.EMPTY[1]
     covered = iv.joined([*own, (over - 1, over)])
@@ -372,7 +399,7 @@ def _own_ops(facts: Facts, ops: ReplayedOps, calls: I32, slices: I32) -> tuple[I
 @kernel
 def _last_launched(by_end: I64, end: I64, launch: I64, begun: I64, done: I64) -> I64:
     """Per wait, the op that ends last before the wait returns, of those launched before it began; -1 for none."""
-    found = np.full(begun.size, -1, np.int64)
+    launched = np.full(begun.size, -1, np.int64)
     for w in range(begun.size):
         low, high = 0, by_end.size
         while low < high:
@@ -386,8 +413,8 @@ def _last_launched(by_end: I64, end: I64, launch: I64, begun: I64, done: I64) ->
         while k >= 0 and end[by_end[k]] > begun[w] and launch[by_end[k]] >= begun[w]:
             k -= 1
         if k >= 0:
-            found[w] = by_end[k]
-    return found
+            launched[w] = by_end[k]
+    return launched
 
 
 def _records(

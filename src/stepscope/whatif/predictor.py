@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
-
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
@@ -119,8 +117,7 @@ def _residual_share(facts: Facts, ops: ReplayedOps) -> float:
             continue
         start, residual = ops.start[mine], ops.residual[mine]
         late = iv.union((start - residual)[residual > 0], start[residual > 0])
-        rows = np.array(facts.used_rows(account), np.intp)
-        windows: iv.Intervals = (account.rows.bounds[rows], account.rows.bounds[rows + 1])
+        windows = facts.used_windows(account)
         kept += iv.measure(iv.intersect(iv.subtract(late, activity.occupied), iv.union(*windows)))
         total += int((windows[1] - windows[0]).sum())
     return kept / total if total else 0.0

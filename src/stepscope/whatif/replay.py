@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stepscope.analysis.facts import Facts
@@ -19,7 +21,7 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
     """Duration of each step under a change, in ns, by the same windows as the measured ones."""
     start, end, marks = _times(graph, change)
     markers = facts.markers
-    found, at = [], 0
+    ends, at = [], 0
     for activity in facts.activities:
         mine = slice(at, at + len(activity))
         at += len(activity)
@@ -28,55 +30,47 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
         begun = marks[markers.instants_of(activity.device)]
         origin = min(int(start[mine].min()), int(begun[0]))
         ops = assigned(activity, markers)
-        found.append(tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, begun, markers.gap_after))
-    begun, over = joint_windows(found, len(markers))
+        ends.append(tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, begun, markers.gap_after))
+    begun, over = joint_windows(ends, len(markers))
     return over - begun
 
 
 def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
     """Start and end of every op, and the instant of every mark."""
-    elapsed, since_main, anchored = _host_time(graph, change)
     ops, waits = graph.ops, graph.waits
     gone = among(waits.slice, list(change.waits))
     duration = ops.end - ops.start if change.op_ns is None else change.op_ns
     if change.charge_ns is not None:
         duration = np.where(duration < 0, duration, duration + change.charge_ns)
     late = ops.residual + (ops.called if change.called is None else np.where(change.called, 0, ops.called))
-    first = [graph.time[graph.line == line][:1] for line in range(len(graph.tracks))]
-    clocks = np.array([int(t[0]) if t.size else 0 for t in first], np.int64)
-    marks = int((graph.kind == Instant.MARK).sum())
     return _run(
-        (graph.kind, graph.ref, graph.line),
-        (elapsed, since_main, anchored),
-        clocks,
-        (waits.own, waits.back, waits.op, waits.for_start, gone),
-        (ops.stream, ops.call, ops.latency, ops.pause, ops.awaits, late, ops.floor, duration),
-        (graph.calls.size, marks),
+        _Records(graph.kind, graph.ref, graph.line),
+        _host_time(graph, change),
+        graph.clocks.copy(),  # They move on as the replay goes.
+        _Waits(waits.own, waits.back, waits.op, waits.for_start, gone),
+        _Ops(ops.stream, ops.call, ops.latency, ops.pause, ops.awaits, late, ops.floor, duration),
+        (graph.calls.size, graph.marks),
     )
 
 
-def _host_time(graph: Graph, change: Change) -> tuple[I64, I64, Bools]:
+def _host_time(graph: Graph, change: Change) -> _HostTime:
     """Per record, the host time since the record before it on its own line and on the main line, less what goes;
     and whether a line that was idle goes on where the main one is."""
     time = graph.time
     size = time.size
-    elapsed, since_main = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    elapsed = np.zeros(size, np.int64)
     anchored = np.zeros(size, np.bool_)
     main = _removed(graph, change, 0)
-    rows = np.flatnonzero(graph.line == 0)
-    latest = np.maximum.accumulate(np.where(graph.line == 0, np.arange(size), 0))
-    since_main = _kept(main, time[latest], time)
-    for line in range(len(graph.tracks)):
-        rows = np.flatnonzero(graph.line == line)
+    since_main = _kept(main, graph.main_before, time)
+    for line, (rows, before) in enumerate(zip(graph.of_line, graph.before, strict=True)):
         if rows.size == 0:
             continue
         gone = main if line == 0 else _removed(graph, change, line)
-        before = np.concatenate((time[rows[:1]], time[rows[:-1]]))
         elapsed[rows] = _kept(gone, before, time[rows])
         if line:
             anchored[rows] = time[rows] - before > DISPATCH_GAP_NS
             anchored[rows[0]] = True
-    return elapsed, since_main, anchored
+    return _HostTime(elapsed, since_main, anchored)
 
 
 def _removed(graph: Graph, change: Change, line: int) -> iv.Intervals:
@@ -85,21 +79,48 @@ def _removed(graph: Graph, change: Change, line: int) -> iv.Intervals:
 
 
 def _kept(gone: iv.Intervals, start: I64, end: I64) -> I64:
-    return end - start - iv.covered_between(gone, start, end)
+    return end - start - iv.covered_between(gone, start, end) if len(gone[0]) else end - start
 
 
 _LONG_AGO = np.iinfo(np.int64).min // 4
 _WAIT_END, _MARK, _LAUNCH, _OP = (int(kind) for kind in (Instant.WAIT_END, Instant.MARK, Instant.LAUNCH, Instant.OP))
 
 
+class _Records(NamedTuple):
+    kind: U8
+    ref: I32
+    line: I32
+
+
+class _HostTime(NamedTuple):
+    elapsed: I64
+    since_main: I64
+    anchored: Bools
+
+
+class _Waits(NamedTuple):
+    own: I64
+    back: I64
+    op: I32
+    for_start: Bools
+    gone: Bools
+
+
+class _Ops(NamedTuple):
+    stream: I32
+    call: I32
+    latency: I64
+    pause: I64
+    awaits: I32
+    late: I64
+    floor: I64
+    duration: I64
+    """Below 0 of an op that is gone."""
+
+
 @kernel
 def _run(
-    records: tuple[U8, I32, I32],
-    host: tuple[I64, I64, Bools],
-    clock: I64,
-    waits: tuple[I64, I64, I32, Bools, Bools],
-    ops: tuple[I32, I32, I64, I64, I32, I64, I64, I64],
-    counts: tuple[int, int],
+    records: _Records, host: _HostTime, clock: I64, waits: _Waits, ops: _Ops, counts: tuple[int, int]
 ) -> tuple[I64, I64, I64]:
     """Walk the records; the clock of each host line and the free time of each stream move on as they are met."""
     kind, ref, line = records

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from stepscope.analysis.where import Locator
 from stepscope.formats.beside.looks import with_looks
 from stepscope.trace.trace import Trace
+from tests.kit.builder import TraceDrawing
 from tests.kit.drawing import draw
 from tests.support import trace_of
 
@@ -76,3 +78,51 @@ def test_waits_for_a_core_count_from_the_first_look() -> None:
 def test_waits_that_make_no_sense_are_left_aside_with_their_looks(waited: list[Any]) -> None:
     trace = job()
     assert not len(with_looks(trace, told(trace, core_wait_ns=waited), "a.json").looks)
+
+
+def decoding() -> Trace:
+    d = TraceDrawing()
+    d.host("ProfilerStep#5", 0, 500)
+    d.python("train.py(16): decode", 10, 300)
+    d.python("<built-in function asarray>", 20, 200)
+    d.python("<unknown> reshape", 230, 20)
+    d.python("train.py(3): scaled", 260, 20)
+    return trace_of(d.events())
+
+
+def lines_of_calls(trace: Trace, *calls: Any) -> dict[str, int]:
+    found = with_looks(trace, told(trace, calls=list(calls)), "a.json")
+    names = [found.name_of(slice_id) for slice_id in found.frames.slice.tolist()]
+    return dict(zip(names, found.frames.call_line.tolist(), strict=True))
+
+
+def test_calls_that_the_profiler_kept_no_line_of_have_that_of_the_bytecode() -> None:
+    calls = {"asarray": 20, "scaled": 21, "sleep": 18}
+    trace = decoding()
+    assert lines_of_calls(trace, ["/job/train.py", 16, "decode", calls]) == {
+        "<built-in function asarray>": 20,
+        "train.py(3): scaled": 21,
+    }
+    looked = with_looks(trace, told(trace, calls=[["/job/train.py", 16, "decode", calls]]), "a.json")
+    asarray = next(s for s in range(len(trace.slices)) if "asarray" in trace.name_of(s))
+    assert Locator(looked).where(asarray).line == 20
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [["/job/train.py", 12, "decode", {"asarray": 20}]],  # Another function of that name.
+        [["/job/other.py", 16, "decode", {"asarray": 20}]],
+        [["/a/train.py", 16, "decode", {"asarray": 20}], ["/b/train.py", 16, "decode", {"asarray": 25}]],
+    ],
+)
+def test_the_calls_of_another_function_tell_nothing(calls: list[Any]) -> None:
+    assert not lines_of_calls(decoding(), *calls)
+
+
+@pytest.mark.parametrize(
+    "calls", [3, [["/job/train.py", 16, "decode", {"asarray": 0}]], [["x", 1, "y", {"z": 1 << 40}]]]
+)
+def test_calls_that_make_no_sense_are_left_aside(calls: Any) -> None:
+    trace = decoding()
+    assert with_looks(trace, told(trace, calls=calls), "a.json") is trace

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from stepscope import compiled
+from stepscope import compiled, kept_code
 from stepscope.errors import InputError
 from stepscope.formats.chrome.scan import fast, read_events
 from stepscope.formats.chrome.scan import read as reading
@@ -153,26 +153,26 @@ def test_the_cache_folder_is_the_first_writable_of_four(tmp_path: Path, monkeypa
     (tmp_path / "file").touch()
     for name in ("TMPDIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "STEPSCOPE_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / "file"))  # nothing can be written below a file
-    monkeypatch.setattr(compiled.tempfile, "tempdir", str(tmp_path / "file"))
-    monkeypatch.setattr(compiled.sys, "platform", "linux")
+    monkeypatch.setattr(kept_code.tempfile, "tempdir", str(tmp_path / "file"))
+    monkeypatch.setattr(kept_code.sys, "platform", "linux")
     for name in ("TMPDIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "STEPSCOPE_CACHE"):
-        monkeypatch.setattr(compiled, "_FOLDERS", {})
-        folder = compiled.cache_folder(tmp_path)
+        monkeypatch.setattr(kept_code, "_FOLDERS", {})
+        folder = kept_code.cache_folder(tmp_path)
         found.append(folder and folder.relative_to(tmp_path).parts[0])
         monkeypatch.setenv(name, str(tmp_path / name))
-        monkeypatch.setattr(compiled.tempfile, "tempdir", str(tmp_path / "TMPDIR"))
+        monkeypatch.setattr(kept_code.tempfile, "tempdir", str(tmp_path / "TMPDIR"))
     assert found == [None, "TMPDIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]
 
 
 def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "chosen"))
-    monkeypatch.setattr(compiled, "_FOLDERS", {})
-    folder = compiled.cache_folder(tmp_path)
+    monkeypatch.setattr(kept_code, "_FOLDERS", {})
+    folder = kept_code.cache_folder(tmp_path)
     assert folder is not None
     assert folder.stat().st_mode & 0o077 == 0
     folder.chmod(0o777)
-    monkeypatch.setattr(compiled, "_FOLDERS", {})
-    assert compiled.cache_folder(tmp_path) != folder
+    monkeypatch.setattr(kept_code, "_FOLDERS", {})
+    assert kept_code.cache_folder(tmp_path) != folder
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs a second user, whom only root can be")
@@ -181,12 +181,12 @@ def test_a_folder_below_one_that_another_user_owns_is_not_used(tmp_path: Path, m
     theirs.mkdir(mode=0o755)
     os.chown(theirs, 65534, 65534)
     (tmp_path / "link").symlink_to(theirs)
-    monkeypatch.setattr(compiled.tempfile, "tempdir", str(theirs))
+    monkeypatch.setattr(kept_code.tempfile, "tempdir", str(theirs))
     for name in ("STEPSCOPE_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         for chosen in (theirs, theirs / "below" / "that", tmp_path / "link"):
             monkeypatch.setenv(name, str(chosen))
-            monkeypatch.setattr(compiled, "_FOLDERS", {})
-            folder = compiled.cache_folder(tmp_path)
+            monkeypatch.setattr(kept_code, "_FOLDERS", {})
+            folder = kept_code.cache_folder(tmp_path)
             assert folder is None or theirs not in folder.resolve().parents
         monkeypatch.delenv(name)
 
@@ -199,17 +199,17 @@ def test_a_folder_below_one_that_others_may_write_is_used_where_names_are_safe(
     monkeypatch.setenv("STEPSCOPE_CACHE", str(shared / "chosen"))
     for mode, used in ((0o777, False), (0o1777, True), (0o757, False), (0o755, True), (0o775, True)):
         shared.chmod(mode)
-        monkeypatch.setattr(compiled, "_FOLDERS", {})
-        folder = compiled.cache_folder(tmp_path)
+        monkeypatch.setattr(kept_code, "_FOLDERS", {})
+        folder = kept_code.cache_folder(tmp_path)
         assert (folder is not None and shared in folder.parents) is used, oct(mode)
 
 
 def test_kernels_of_other_versions_go_when_nobody_uses_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     monkeypatch.setenv("STEPSCOPE_CACHE", str(root))
-    monkeypatch.setattr(compiled, "_FOLDERS", {})
+    monkeypatch.setattr(kept_code, "_FOLDERS", {})
     scan = Path(reading.__file__).parent
-    current = compiled.cache_folder(scan)
+    current = kept_code.cache_folder(scan)
     assert current is not None
     old = ("kernels-scan-0123456789abcdef", "kernels-0123456789abcdef")
     kept = ("kernels-scan-fedcba9876543210", "kernels-mine", "other", "kernels-link-0123456789abcdef")
@@ -221,13 +221,13 @@ def test_kernels_of_other_versions_go_when_nobody_uses_them(tmp_path: Path, monk
     for folder in (*root.iterdir(), elsewhere):
         os.utime(folder, (1, 1), follow_symlinks=False)
     os.utime(root / kept[0])  # of another version, which is still in use
-    monkeypatch.setattr(compiled, "_FOLDERS", {})
-    assert compiled.cache_folder(scan) == current
+    monkeypatch.setattr(kept_code, "_FOLDERS", {})
+    assert kept_code.cache_folder(scan) == current
     assert {path.name for path in root.iterdir()} == {current.name, *kept}
     assert current.stat().st_mtime > 1
     assert (elsewhere / "inner" / "scan.nbi").exists()
     os.utime(current, (1, 1))  # of this version, though this process did not ask for it
-    compiled.remove_unused(root)
+    kept_code.remove_unused(root)
     assert current.exists()
 
 
@@ -236,8 +236,8 @@ def test_kernels_that_another_process_begins_to_use_stay(tmp_path: Path, monkeyp
     folder.mkdir()
     os.utime(folder, (1, 1))
     seen = iter((True, False))  # unused when listed, used when renamed
-    monkeypatch.setattr(compiled, "_is_unused", lambda path: next(seen))
-    compiled.remove_unused(tmp_path)
+    monkeypatch.setattr(kept_code, "_is_unused", lambda path: next(seen))
+    kept_code.remove_unused(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
@@ -273,6 +273,6 @@ def test_machine_code_is_made_anew_where_a_module_changes_that_it_holds_somethin
     folder: str, holds: str, holds_not: str
 ) -> None:
     package = Path(compiled.__file__).parent
-    behind = compiled._behind(package / folder)
+    behind = kept_code._behind(package / folder)
     assert package / holds in behind
     assert package / holds_not not in behind

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stepscope.analysis.facts import analyse
+from stepscope.diagnosis.notices import notices
 from stepscope.trace.trace import Trace
 from tests.formats.xplane.xplane_files import read, rows
 from tests.kit.xplanes import Ev, Plane, line, space
@@ -51,6 +53,7 @@ def test_steps_take_what_the_device_s_clock_says_where_the_host_s_estimate_jumps
     assert {dur for _, dur, name in drawn if name == "op.2"} == {586_000_000}
     (loss,) = [loss for loss in trace.completeness.losses if loss.code == "device_clock"]
     assert "/device:TPU:0 are up to 17" in loss.text
+    assert "durations are those of its own clock" in loss.text
     assert trace.completeness.complete
 
 
@@ -83,3 +86,11 @@ def test_chips_of_one_program_keep_steps_of_their_own() -> None:
     assert len(trace.tracks) == 8
     (loss,) = [loss for loss in trace.completeness.losses if loss.code == "device_clock"]
     assert loss.count == 4
+
+
+def test_the_notice_names_each_device_and_does_not_count_them_too() -> None:
+    told = notices(analyse(read(space(chip(noisy()), chip(noisy(), 1)))))
+    (notice,) = [one for one in told if one.code == "profile_device_clock"]
+    assert "of /device:TPU:0, /device:TPU:1 are up to" in notice.text
+    assert "durations are those of their own clock" in notice.text
+    assert (notice.count, notice.says_count) == (2, True)

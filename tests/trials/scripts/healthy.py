@@ -9,9 +9,9 @@ from torch import nn
 def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(len(os.sched_getaffinity(0)))
-    model = nn.Linear(1024, 1024)
+    model = nn.Sequential(nn.Linear(1024, 1024), nn.Linear(1024, 1024), nn.Linear(1024, 16))  # Few numbers to fuse.
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    batch = torch.randn(512, 1024)
+    batch = torch.randn(1024, 1024)
     for _ in range(5_000):
         optimizer.zero_grad()
         loss = model(batch).square().mean()

@@ -7,9 +7,9 @@ from torch import nn
 def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(16)
-    model = nn.Sequential(*(nn.Linear(512, 512) for _ in range(4)))
+    model = nn.Sequential(*(nn.Linear(128, 128) for _ in range(24)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    batch = torch.randn(256, 512)
+    batch = torch.randn(64, 128)
     for _ in range(5_000):
         optimizer.zero_grad()
         loss = model(batch).square().mean()

@@ -57,12 +57,13 @@ def op_costs(trace: Trace, programs: TracePrograms) -> OpCosts:
     told = mapped(slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_)
     rows = np.flatnonzero(told & (ops.input_dims >= 0))
     calls, at = _distinct_costs(trace, rows)
-    call, dims = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    call[ops.slice[rows]], dims[ops.slice[rows]] = at, ops.input_dims[rows]
-    # One more than there are calls, so that -1 finds "none".
-    kind = np.array([-1 if c is None else KINDS.index(c.kind) for c in [*calls, None]], np.int32)[call]
-    flops = np.array([NULL if c is None or c.flops is None else c.flops for c in [*calls, None]], np.int64)[call]
-    moved = np.array([NULL if c is None or c.bytes is None else c.bytes for c in [*calls, None]], np.int64)[call]
+    call, dims, kind = (np.full(n, -1, np.int32) for _ in range(3))
+    flops, moved = np.full(n, NULL, np.int64), np.full(n, NULL, np.int64)
+    of = ops.slice[rows]
+    call[of], dims[of] = at, ops.input_dims[rows]
+    kind[of] = np.array([-1 if c is None else KINDS.index(c.kind) for c in calls], np.int32)[at]
+    flops[of] = np.array([NULL if c is None or c.flops is None else c.flops for c in calls], np.int64)[at]
+    moved[of] = np.array([NULL if c is None or c.bytes is None else c.bytes for c in calls], np.int64)[at]
     for code in np.unique(kind[ops.slice[rows]]).tolist():
         chosen = kind == code
         kind[chosen & holding(chosen, slices.parent)] = -1
@@ -78,12 +79,12 @@ def _compiled(
     ops, n = trace.xla_ops, len(trace.slices)
     whole = ~mapped(ops.category, trace.strings, is_half, np.bool_)
     says = whole & ((ops.flops != NULL) | (ops.bytes_accessed != NULL))
-    found, at = places_of(trace, programs)
-    once = np.array([one is not None and one.runs_once for one in found] + [False])
-    known = np.array([one is not None for one in found] + [False])[at] & ~says & whole
+    places, at = places_of(trace, programs)
+    once = np.array([one is not None and one.runs_once for one in places] + [False])
+    known = np.array([one is not None for one in places] + [False])[at] & ~says & whole
     lead, place = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     of = leads(trace, at, once)
-    told = [(NULL, NULL) if one is None else _told(one) for one in [*found, None]]
+    told = [(NULL, NULL) if one is None else _told(one) for one in [*places, None]]
     rows = np.flatnonzero(known & (of == np.arange(len(ops))))
     for column, values in ((flops, [f for f, _ in told]), (moved, [b for _, b in told])):
         column[ops.slice[rows]] = np.array(values, np.int64)[at[rows]]
@@ -91,10 +92,10 @@ def _compiled(
     lead[ops.slice[known]] = ops.slice[of[known]]
     kind[ops.slice[says]] = KINDS.index(CostKind.COMPILED)
     flops[ops.slice[says]], moved[ops.slice[says]] = ops.flops[says], ops.bytes_accessed[says]
-    number = np.cumsum([one is not None for one in found]) - 1 if found else np.empty(0, np.int64)
-    of_place = np.array([*(int(number[i]) if one is not None else -1 for i, one in enumerate(found)), -1], np.int32)
+    number = np.cumsum([one is not None for one in places]) - 1 if places else np.empty(0, np.int64)
+    of_place = np.array([*(int(number[i]) if one is not None else -1 for i, one in enumerate(places)), -1], np.int32)
     place[ops.slice] = of_place[at]
-    return [one for one in found if one is not None], place, lead
+    return [one for one in places if one is not None], place, lead
 
 
 def is_half(category: str) -> bool:

@@ -165,18 +165,18 @@ def _read(text: str | None) -> list[Any] | None:
     if text is None or len(text) > LONGEST:
         return None
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) else None
+    return values if isinstance(values, list) else None
 
 
-def _shape(found: Any) -> tuple[Any, ...] | None:
+def _shape(value: Any) -> tuple[Any, ...] | None:
     """A shape or a tuple of shapes; None for anything else."""
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         return None
-    if all(type(one) is int and one >= 0 for one in found):
-        return tuple(found)
-    if all(isinstance(one, list) and all(type(size) is int and size >= 0 for size in one) for one in found):
-        return tuple(tuple(one) for one in found)
+    if all(type(one) is int and one >= 0 for one in value):
+        return tuple(value)
+    if all(isinstance(one, list) and all(type(size) is int and size >= 0 for size in one) for one in value):
+        return tuple(tuple(one) for one in value)
     return None

@@ -42,10 +42,10 @@ def _output_size(call: OpCall, image: Shape, taps: Shape, places: tuple[int, int
     """Spatial sizes of the output; a single scalar holds for all dimensions. None where a scalar is not recorded."""
     scalars = []
     for place in places:
-        found = call.integers(place)
-        if not found or len(found) not in (1, len(image)):
+        given = call.integers(place)
+        if not given or len(given) not in (1, len(image)):
             return None
-        scalars.append(found * len(image) if len(found) == 1 else found)
+        scalars.append(given * len(image) if len(given) == 1 else given)
     strides, paddings, dilations = scalars
     if min(strides) < 1:
         return None

@@ -29,8 +29,9 @@ from stepscope.names.collectives import (
     tensorflow_collective,
 )
 from stepscope.names.parallelism import carries_no_gradients
+from stepscope.names.remembered import remembered
 from stepscope.record import record
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -86,7 +87,7 @@ def collectives_of(
     numbers = {group: at for at, group in enumerate(names)}
     group = [numbers[one] for _, groups in parts for one in groups]
     table = {name: np.concatenate([columns[name] for columns, _ in parts]) for name in parts[0][0]}
-    found = Collectives(
+    collectives = Collectives(
         device=table["device"].astype(np.int32),
         group=np.array(group, np.int32),
         kind=table["kind"].astype(np.int32),
@@ -99,27 +100,27 @@ def collectives_of(
         groups=tuple(_sized(names, np.array(group, np.int64), table["ranks"])),
         width=_width(trace),
     )
-    return _kept(found)
+    return _kept(collectives)
 
 
 def _sized(groups: list[Group], of: I64, ranks: I64) -> list[Group]:
     """Groups whose size is not recorded have the one that the sizes of their messages tell, where all tell one."""
-    found = []
+    sized = []
     for number, group in enumerate(groups):
-        told = np.unique(ranks[(of == number) & (ranks != NULL)]).tolist() if group.size is None else []
-        found.append(replace(group, size=told[0]) if len(told) == 1 else group)
-    return found
+        told = distinct(ranks[(of == number) & (ranks != NULL)]) if group.size is None else []
+        sized.append(replace(group, size=told[0]) if len(told) == 1 else group)
+    return sized
 
 
-def _kept(found: Collectives) -> Collectives:
+def _kept(collectives: Collectives) -> Collectives:
     """No more than so many: every rank must keep the same, so those of whole steps from the first."""
-    if len(found) <= COLLECTIVES_KEPT:
-        return found
-    per_step = np.bincount(found.step + 1)
+    if len(collectives) <= COLLECTIVES_KEPT:
+        return collectives
+    per_step = np.bincount(collectives.step + 1)
     last = int(np.searchsorted(np.cumsum(per_step), COLLECTIVES_KEPT, "right"))
-    kept = found.where(found.step + 1 < last)
+    kept = collectives.where(collectives.step + 1 < last)
     columns = {f.name: getattr(kept, f.name) for f in fields(kept)}
-    return Collectives(**(columns | {"left_out": len(found) - len(kept)}))
+    return Collectives(**(columns | {"left_out": len(collectives) - len(kept)}))
 
 
 _Part = tuple[dict[str, I64], list[Group]]
@@ -189,19 +190,19 @@ def _host_kind(name: str) -> int:
 
 def _host_messages(trace: Trace, ranges: Rows, kinds: I64) -> dict[str, I64]:
     """Messages: those of the range itself, else of the dispatcher's op, whose k-th of a kind it carries out."""
-    found = [None if row < 0 else recorded_message(trace, row) for row in _host_op_rows(trace)[ranges].tolist()]
+    messages = [None if row < 0 else recorded_message(trace, row) for row in _host_op_rows(trace)[ranges].tolist()]
     ops, names = trace.host_ops, trace.slices.name
     is_op = mapped(names[ops.slice], trace.strings, lambda name: name.startswith("c10d::"), np.bool_)
     at = np.flatnonzero(is_op & (ops.input_dims >= 0))
     at = at[np.argsort(trace.slices.start_ns[ops.slice[at]], kind="stable")]
     kind_of = [called(trace.name_of(int(ops.slice[row]))) for row in at.tolist()]
-    for kind in np.unique(kinds).tolist():
+    for kind in distinct(kinds):
         rows = [row for row, one in zip(at.tolist(), kind_of, strict=True) if one == KINDS[kind]]
         mine = np.flatnonzero(kinds == kind).tolist()
-        if len(rows) == len(mine) and all(found[one] is None for one in mine):
+        if len(rows) == len(mine) and all(messages[one] is None for one in mine):
             for one, row in zip(mine, rows, strict=True):
-                found[one] = recorded_message(trace, row)
-    return _columns(found)
+                messages[one] = recorded_message(trace, row)
+    return _columns(messages)
 
 
 def _host_op_rows(trace: Trace) -> I32:
@@ -233,7 +234,7 @@ def _steps(markers: Markers, account: Account, activity: DeviceActivity, at: I64
 def _dispatches(trace: Trace, calls: I32) -> list[I64]:
     """Per depth around each launch, innermost first, the slices that make a collective (-1 elsewhere)."""
     slices = trace.slices
-    found, current = [], calls.astype(np.int64)
+    dispatches, current = [], calls.astype(np.int64)
     for _ in range(_DEPTH):
         current = np.where(current >= 0, slices.parent[current], -1)
         known = current >= 0
@@ -242,32 +243,32 @@ def _dispatches(trace: Trace, calls: I32) -> list[I64]:
         named = np.zeros(current.size, np.bool_)
         named[known] = mapped(slices.name[current[known]], trace.strings, is_dispatch, np.bool_)
         if named.any():
-            found.append(np.where(named, current, -1))
-    return found
+            dispatches.append(np.where(named, current, -1))
+    return dispatches
 
 
 def _carries_other(trace: Trace, groups: I32, calls: I32) -> Bools:
     """Which of them carry parts of layers or metrics, as far as names say so."""
     said = {str(group.get("pg_name")): str(group.get("pg_desc") or "") for group in trace.info.process_groups}
-    found = mapped(groups, trace.strings, lambda name: carries_no_gradients(said.get(name, name)), np.bool_)
-    found &= groups >= 0
+    others = mapped(groups, trace.strings, lambda name: carries_no_gradients(said.get(name, name)), np.bool_)
+    others &= groups >= 0
     current = calls.astype(np.int64)
     for _ in range(_DEPTH):
         known = current >= 0
         if not known.any():
             break
-        found[known] |= mapped(trace.slices.name[current[known]], trace.strings, carries_no_gradients, np.bool_)
+        others[known] |= mapped(trace.slices.name[current[known]], trace.strings, carries_no_gradients, np.bool_)
         current = np.where(known, trace.slices.parent[current], -1)
-    return found
+    return others
 
 
 def kinds_of(trace: Trace, activity: DeviceActivity) -> tuple[I64, Bools]:
     """Per op of a device, its index into ``KINDS`` (-1: exchanges nothing), and whether more than its name says so."""
     at = np.flatnonzero(activity.category == Category.COLLECTIVE.code)
-    found, told = np.full(len(activity), -1, np.int64), np.zeros(len(activity), np.bool_)
+    kinds, told = np.full(len(activity), -1, np.int64), np.zeros(len(activity), np.bool_)
     recorded = trace.device_ops.collective[activity.row[at]]
-    found[at], told[at] = _kinds(trace, activity.slice[at], recorded, _dispatches(trace, activity.call[at]))
-    return found, told
+    kinds[at], told[at] = _kinds(trace, activity.slice[at], recorded, _dispatches(trace, activity.call[at]))
+    return kinds, told
 
 
 def _kinds(trace: Trace, slices: I32, recorded: I32, dispatch: list[I64]) -> tuple[I64, Bools]:
@@ -283,11 +284,13 @@ def _kinds(trace: Trace, slices: I32, recorded: I32, dispatch: list[I64]) -> tup
     return kinds, told
 
 
+@remembered
 def _called(name: str) -> int:
     kind = called(name)
     return -1 if kind is None else KINDS.index(kind)
 
 
+@remembered
 def _kernel_kind(name: str) -> int:
     return KINDS.index(kernels.describe(name).collective or Collective.GENERIC)
 
@@ -295,21 +298,21 @@ def _kernel_kind(name: str) -> int:
 def _messages(trace: Trace, elements: I64, dtype: I32, dispatch: list[I64]) -> dict[str, I64]:
     """Messages of device ops: by their own arguments, else by the ops around their launches, innermost first; how many
     ranks share them only an op tells that names its output too."""
-    found: list[Message | None] = [None] * elements.size
+    messages: list[Message | None] = [None] * elements.size
     for at in np.flatnonzero((elements != NULL) & (dtype >= 0)).tolist():
         kind = trace.strings[int(dtype[at])]
         size, element = message_bytes(int(elements[at]), kind), message_bytes(1, kind)
-        found[at] = Message(size, element, None) if size and element else None
+        messages[at] = Message(size, element, None) if size and element else None
     row_of = _host_op_rows(trace) if dispatch else np.empty(0, np.int32)
     for rows in dispatch:
         for at in np.flatnonzero(rows >= 0).tolist():
-            own, row = found[at], int(row_of[rows[at]])
+            own, row = messages[at], int(row_of[rows[at]])
             if row < 0 or (own is not None and own.ranks is not None):
                 continue
             said = recorded_message(trace, row)
-            found[at] = said if own is None or said is None else replace(own, ranks=said.ranks)
-            found[at] = found[at] or own
-    return _columns(found)
+            messages[at] = said if own is None or said is None else replace(own, ranks=said.ranks)
+            messages[at] = messages[at] or own
+    return _columns(messages)
 
 
 def _width(trace: Trace) -> int | None:

@@ -17,6 +17,7 @@ from stepscope.names.collectives import Collective
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -65,6 +66,11 @@ class Exposed:
 def exchange_of(trace: Trace, activity: DeviceActivity) -> Rows:
     """Per op of a device, its place in ``EXCHANGES``, -1 for what exchanges nothing. A kernel that sends and receives
     is taken for point-to-point only where the host says so: an all-to-all is made of the same kernels."""
+    return _exchange_of(activity, trace)
+
+
+@shared
+def _exchange_of(activity: DeviceActivity, trace: Trace) -> Rows:
     kinds, told = kinds_of(trace, activity)
     table = np.array([EXCHANGES.index(_OF[kind]) for kind in KINDS] + [-1], np.int64)
     unsaid = (kinds == KINDS.index(Collective.SEND_RECV)) & ~told
@@ -80,7 +86,7 @@ def exposed_of(activity: DeviceActivity, account: Account, rows: list[int], exch
     rest = iv.intersect((start[alone], end[alone]), iv.union(*windows))
     row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
     used = among(row, at)
-    found, length = [], activity.end - activity.start
+    exposed, length = [], activity.end - activity.start
     takes = np.bincount(exchange[exchange >= 0], length[exchange >= 0], len(EXCHANGES))
     for number in np.argsort(-takes, kind="stable").tolist():
         mine = exchange == number
@@ -88,8 +94,8 @@ def exposed_of(activity: DeviceActivity, account: Account, rows: list[int], exch
         ns = iv.measure(iv.intersect(rest, busy))
         rest = iv.subtract(rest, busy)
         if ns:
-            found.append(Exposed(EXCHANGES[number], np.flatnonzero(mine & used), ns))
-    return sorted(found, key=lambda one: -one.exposed_ns)
+            exposed.append(Exposed(EXCHANGES[number], np.flatnonzero(mine & used), ns))
+    return sorted(exposed, key=lambda one: -one.exposed_ns)
 
 
 def is_one_of(exchange: Rows, wanted: tuple[Exchange, ...]) -> Bools:

@@ -31,7 +31,7 @@ def groups_of(trace: Trace, device: int, rows: I32, slices: I32) -> list[Group]:
     made = {str(group.get("pg_name")): group["ranks"] for group in trace.info.process_groups if "ranks" in group}
     compiled = _compiled(trace)
     known: dict[tuple[int, ...], Group] = {}
-    found = []
+    groups = []
     for row, slice_ in zip(rows.tolist(), slices.tolist(), strict=True):
         size = int(ops.group_size[row])
         key = (int(ops.process_group[row]), size, *compiled.get(slice_, (-1, -1)), int(ops.stream[row]))
@@ -39,8 +39,8 @@ def groups_of(trace: Trace, device: int, rows: I32, slices: I32) -> list[Group]:
             key = (*key[:4], 0)
         if key not in known:
             known[key] = _group(trace, device, key, made)
-        found.append(known[key])
-    return found
+        groups.append(known[key])
+    return groups
 
 
 def _group(trace: Trace, device: int, key: tuple[int, ...], made: dict[str, object]) -> Group:

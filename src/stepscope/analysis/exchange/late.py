@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.record import record
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import I64, Bools
 
 
@@ -32,9 +32,9 @@ def late_device(table: Collectives, waiting: int, kinds: Iterable[int], steps: I
     lost: dict[int, int] = {}
     times: dict[int, int] = {}
     count = 0
-    for group in np.unique(table.group[chosen & (table.device == waiting)]).tolist():
+    for group in distinct(table.group[chosen & (table.device == waiting)]):
         mine = chosen & (table.group == group)
-        devices = np.unique(table.device[mine]).tolist()
+        devices = distinct(table.device[mine])
         columns = [_in_order(table, mine & (table.device == device)) for device in devices]
         own = columns[devices.index(waiting)]
         if len(devices) < 2 or any(not np.array_equal(own[0], step) for step, _, _ in columns):
@@ -44,7 +44,7 @@ def late_device(table: Collectives, waiting: int, kinds: Iterable[int], steps: I
         # One that ended before the last began was another one's.
         met = (starts.max(axis=0) < np.stack([end for _, _, end in columns]).min(axis=0)) & (wait > 0)
         count += own[0].size
-        for at in np.unique(last[met]).tolist():
+        for at in distinct(last[met]):
             lost[devices[at]] = lost.get(devices[at], 0) + int(wait[met & (last == at)].sum())
             times[devices[at]] = times.get(devices[at], 0) + int((met & (last == at)).sum())
     device = max(lost, key=lambda one: lost[one], default=None)

@@ -62,10 +62,10 @@ class ProgramCosts:
             if self._depth >= _DEEPEST:
                 return HloCost(CostKind.COMPILED, None, None, "computations that call themselves")
             self._depth += 1
-            found = self._work_out(self.program.instructions[row])
+            cost = self._work_out(self.program.instructions[row])
             self._depth -= 1
-            wrong = max(found.flops or 0, found.bytes or 0) > _MOST
-            self._known[row] = replace(found, flops=None, bytes=None, unknown="a damaged shape") if wrong else found
+            wrong = max(cost.flops or 0, cost.bytes or 0) > _MOST
+            self._known[row] = replace(cost, flops=None, bytes=None, unknown="a damaged shape") if wrong else cost
         return self._known[row]
 
     def _work_out(self, one: Instruction) -> HloCost:

@@ -29,7 +29,7 @@ def leads(trace: Trace, at: Rows, once: Bools) -> I32:
     ``at`` tells the instruction of each row and ``once`` which instructions a run of their program executes once.
     """
     ops, slices = trace.xla_ops, trace.slices
-    device = np.full(len(slices), -1, np.int64)
+    device = np.full(len(slices), -1, trace.device_ops.device.dtype)
     device[trace.device_ops.slice] = trace.device_ops.device
     stream = np.where(device[ops.slice] >= 0, slices.track[ops.slice], -1)
     order = np.lexsort((slices.start_ns[ops.slice], stream, ops.run, device[ops.slice]))

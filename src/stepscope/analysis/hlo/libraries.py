@@ -21,11 +21,12 @@ from stepscope.analysis.costs.call import CostKind
 from stepscope.analysis.hlo.products import convolution, product
 from stepscope.hlo.program import Instruction
 from stepscope.hlo.shapes import Shape
+from stepscope.regex import regex
 
 Call = Callable[[Instruction, Sequence[Shape]], "int | None"]
 _LONGEST = 1 << 20
 """Characters of a backend's decisions that are read."""
-_ATTRIBUTE = re.compile(r"(\w{1,64}) = (-?\d{1,18}|true|false)(?: : \w{1,8})?")
+_ATTRIBUTE = regex(r"(\w{1,64}) = (-?\d{1,18}|true|false)(?: : \w{1,8})?")
 _MASKS = (0, 2)
 """Masks of Transformer Engine (NVTE_Mask_Type) under which the pairs are known: none and causal. The others depend on
 lengths given at run time."""
@@ -34,10 +35,10 @@ lengths given at run time."""
 def _json(one: Instruction, key: str) -> dict[str, Any]:
     """One part of what XLA's GPU backend decided (GpuBackendConfig)."""
     try:
-        found = json.loads(one.config) if len(one.config) <= _LONGEST else {}
+        config = json.loads(one.config) if len(one.config) <= _LONGEST else {}
     except (ValueError, RecursionError):
         return {}
-    part = found.get(key) if isinstance(found, dict) else None
+    part = config.get(key) if isinstance(config, dict) else None
     return part if isinstance(part, dict) else {}
 
 
@@ -127,7 +128,7 @@ def nothing(one: Instruction, taken: Sequence[Shape]) -> int | None:
 
 
 _CALLS: tuple[tuple[re.Pattern[str], CostKind, Call], ...] = tuple(
-    (re.compile(pattern), kind, call)
+    (regex(pattern), kind, call)
     for pattern, kind, call in (
         (r"__cublas\$(gemm|lt\$matmul(\$f8|\$mx)?)$", CostKind.GEMM, gemm),
         (r"__onednn\$matmul", CostKind.GEMM, matmul),

@@ -47,8 +47,8 @@ class ProgramPlace:
         shape = taken[0] if self.is_product and taken else self.one.shape.first
         if self.is_product and shape.element == "f32":
             return None
-        found = _FORMATS.get(shape.element)
-        return found or ("fp8" if shape.element.startswith("f8") else "fp4" if shape.element.startswith("f4") else None)
+        known = _FORMATS.get(shape.element)
+        return known or ("fp8" if shape.element.startswith("f8") else "fp4" if shape.element.startswith("f4") else None)
 
 
 class TracePrograms:
@@ -71,10 +71,10 @@ class TracePrograms:
     def number(self, program: int, module: int) -> int | None:
         """The row of a program by its id and its module's name (a code); of what is not recorded the only one fits."""
         if program != NULL:
-            found = self._by_program.get(program, [])
-            return found[0] if len(found) == 1 else next((row for row in found if self._modules[row] == module), None)
-        found = self._by_module.get(module, [])
-        return found[0] if len(found) == 1 else None
+            rows = self._by_program.get(program, [])
+            return rows[0] if len(rows) == 1 else next((row for row in rows if self._modules[row] == module), None)
+        rows = self._by_module.get(module, [])
+        return rows[0] if len(rows) == 1 else None
 
     def place(self, program: int, module: int, op: int) -> ProgramPlace | None:
         """The instruction that an op is; the codes are those of the table of XLA's ops."""

@@ -38,17 +38,17 @@ def text_of(program: Program, one: Instruction) -> str:
 
 def neighbourhood(program: Program, row: int) -> Neighbourhood:
     """What an instruction's operands come from and where its value goes, within a few edges."""
-    found = {row: 0}
+    distances = {row: 0}
     cut = False
     for sign in (-1, 1):
         reached = [row]
         for distance in range(1, EDGES + 1):
             near = [other for one in reached for other in _next(program, one, sign)]
-            reached = [other for other in dict.fromkeys(near) if other not in found]
-            cut |= len(found) + len(reached) > MOST
-            reached = reached[: MOST - len(found)]
-            found |= dict.fromkeys(reached, sign * distance)
-    rows = tuple(sorted(found, key=lambda one: (abs(found[one]), one)))
+            reached = [other for other in dict.fromkeys(near) if other not in distances]
+            cut |= len(distances) + len(reached) > MOST
+            reached = reached[: MOST - len(distances)]
+            distances |= dict.fromkeys(reached, sign * distance)
+    rows = tuple(sorted(distances, key=lambda one: (abs(distances[one]), one)))
     place = {one: at for at, one in enumerate(rows)}
     edges = tuple(
         (place[operand], place[one])
@@ -56,7 +56,7 @@ def neighbourhood(program: Program, row: int) -> Neighbourhood:
         for operand in dict.fromkeys(program.instructions[one].operands)
         if operand in place
     )
-    return Neighbourhood(rows, tuple(found[one] for one in rows), edges, cut)
+    return Neighbourhood(rows, tuple(distances[one] for one in rows), edges, cut)
 
 
 def _next(program: Program, row: int, sign: int) -> tuple[int, ...]:

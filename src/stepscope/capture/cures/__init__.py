@@ -35,7 +35,7 @@ CURES: tuple[Cure, ...] = (
 BY_NAME = {cure.name: cure for cure in CURES}
 
 
-def fitting(framework: str, *, has_device: bool, of_keras: bool = False) -> tuple[Cure, ...]:
+def fitting(framework: str | None, *, has_device: bool, of_keras: bool = False) -> tuple[Cure, ...]:
     """Those that can be put into a job of a framework, as reports name it, in their order; those of Keras where that
     makes the steps, whatever computes them."""
     return tuple(

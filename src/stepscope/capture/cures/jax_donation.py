@@ -36,7 +36,7 @@ class _Donating:
             given = _updated(arguments, result)
             if given:
                 donating = self._again(donate_argnums=given)
-                self._donating = getattr(donating, "_jitted", donating)
+                self._donating = getattr(donating, "_made", donating)
                 self._applying.applied({**self._place, "given": _written(given)})
         return result
 

@@ -8,10 +8,11 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from ..hooking import replace
-from ..hooks import Watched
+from ..jax_hooks import Announced, Watched
+from ..own_code import is_own
 from ..steps import CALL
 from .cure import Applying, Cure, Decorator
-from .places import Place, is_own
+from .places import Place
 
 LOOKED_AT = 2
 """The step whose calls are looked at, counted from the job's first: what is done once is done by then."""
@@ -30,6 +31,14 @@ class _Calls:
         """What told the recorder of steps while each ran."""
         self._open: FrameType | None = None
 
+    def begin(self, frame: FrameType | None) -> None:
+        """Looking begins in there: a step may begin within one of these functions, which is met as it returns."""
+        while frame is not None:
+            function = self._candidate(frame)
+            if function is not None:
+                self._open, self.functions, self.within = frame, {frame.f_code: function}, {frame.f_code: []}
+            frame = frame.f_back
+
     def look(self, frame: FrameType, event: str, result: Any) -> None:
         """For ``sys.setprofile``."""
         if self._open is None:
@@ -37,8 +46,8 @@ class _Calls:
                 self._open = frame
                 self.functions.setdefault(frame.f_code, function)
                 self.within.setdefault(frame.f_code, [])
-        elif event == "call" and frame.f_code is Watched.told.__code__:
-            self.within[self._open.f_code].append(("jax", id(frame.f_locals["self"])))
+        elif event == "call" and frame.f_code is Announced.told.__code__:
+            self.within[self._open.f_code].append(frame.f_locals["self"].key)
         elif event == "return" and frame is self._open:
             self._open = None
             if not self._are_arrays(result):
@@ -69,6 +78,7 @@ def _into(applying: Applying, jax: Any, recorder: Any) -> None:
     def ended(step: int) -> None:
         seen.append(step)
         if len(seen) == LOOKED_AT and sys.getprofile() is None:
+            calls.begin(sys._getframe())
             sys.setprofile(calls.look)
         elif len(seen) == LOOKED_AT + 1 and sys.getprofile() == calls.look:
             sys.setprofile(None)
@@ -82,7 +92,7 @@ def _into(applying: Applying, jax: Any, recorder: Any) -> None:
 def _compile(jax: Any, recorder: Any, function: FunctionType, told: list[Hashable]) -> bool:
     """Put a compiled function in the place of one, wherever the user's modules have it."""
     compiled = jax.jit(function)
-    compiled = getattr(compiled, "_jitted", compiled)
+    compiled = getattr(compiled, "_made", compiled)
     ours = _telling(compiled, told, recorder.call)
     places = 0
     for module in list(sys.modules.values()):
@@ -97,7 +107,7 @@ def _compile(jax: Any, recorder: Any, function: FunctionType, told: list[Hashabl
 def _telling(compiled: Any, told: list[Hashable], call: Callable[[int, Any], None]) -> Watched:
     """The compiled function; it tells of the calls that are compiled into it, so that steps are those of before."""
 
-    def called(_: tuple[str, int]) -> None:
+    def called(_: Hashable) -> None:
         for key in told:
             call(CALL, key)
 

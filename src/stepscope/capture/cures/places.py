@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 from types import FrameType
 from typing import Any
+
+from ..own_code import OURS, is_own
 
 Place = dict[str, Any]
 """``file``, ``line``, ``function``, and ``end_line``, ``column``, ``end_column`` (columns count bytes from 0) where
 Python tells them (3.11 and later)."""
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"),
-                                                        sysconfig.get_path("platlib")) if path})  # fmt: skip
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-
-
-def is_own(filename: str) -> bool:
-    """Whether a file is the user's: no library's, not Python's, not ours."""
-    if filename.startswith(("<", _OURS, *_LIBRARIES)):
-        return False
-    return not any(part in filename for part in _INSTALLED)
-
 
 def calling_place(frame: FrameType | None) -> Place | None:
     """The place of a call that the user's code makes directly; None where a library makes it."""
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     return place_of(frame) if frame is not None and is_own(frame.f_code.co_filename) else None
 

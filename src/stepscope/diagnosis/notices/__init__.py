@@ -81,10 +81,14 @@ _NOT_OF_CAPTURE = (
 """What speaks of steps or findings: a recording of graph capture has neither."""
 
 
+_NAMES_EACH = ("device_clock",)
+"""Losses whose text names each of what they count."""
+
+
 def notices(facts: Facts) -> list[Notice]:
     """All notices, in the order in which one should read them."""
-    found = [
-        Notice(_code(loss.code, loss.damaged), _sentence(loss), loss.count)
+    told = [
+        Notice(_code(loss.code, loss.damaged), _sentence(loss), loss.count, loss.code in _NAMES_EACH)
         for loss in facts.trace.completeness.losses
         if loss.damaged or loss.lost_events or not (loss.code == "flow_open" or _closes_the_list(loss))
     ]
@@ -92,8 +96,8 @@ def notices(facts: Facts) -> list[Notice]:
     for rule in (steps.inferred, devices.missing_in_a_part) if partial else NOTICES:
         notice = None if facts.is_capture and rule in _NOT_OF_CAPTURE else rule(facts)
         if notice is not None:
-            found.append(notice)
-    return found
+            told.append(notice)
+    return told
 
 
 def _closes_the_list(loss: Loss) -> bool:

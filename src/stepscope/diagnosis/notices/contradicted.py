@@ -10,19 +10,19 @@ from stepscope.units import format_ns, format_share
 
 def contradicted(facts: Facts) -> Notice | None:
     """What is impossible in it; nothing is then told of costs or savings."""
-    found = contradictions(facts)
-    if not found.any:
+    against = contradictions(facts)
+    if not against.any:
         return None
     said = [
         text.format(format_share(share))
         for share, text in (
-            (found.before_launch, "{} of the device's ops begin before the call that launched them"),
-            (found.after_wait, "{} of the waits for the device return before what they wait for has ended"),
-            (found.elsewhere, "{} of the device's ops begin long after everything that the host did"),
-            (found.repeated, "{} of the device's ops are there a second time"),
-            (found.overlapping, "{} of the device's ops begin before the one before them on their stream has ended"),
-            (found.numbers_shared, "{} of the launching calls share their number with another one"),
-            (found.marked, "{} of the steps' ends lie inside ops, or where the profiler's own code did not run"),
+            (against.before_launch, "{} of the device's ops begin before the call that launched them"),
+            (against.after_wait, "{} of the waits for the device return before what they wait for has ended"),
+            (against.elsewhere, "{} of the device's ops begin long after everything that the host did"),
+            (against.repeated, "{} of the device's ops are there a second time"),
+            (against.overlapping, "{} of the device's ops begin before the one before them on their stream has ended"),
+            (against.numbers_shared, "{} of the launching calls share their number with another one"),
+            (against.marked, "{} of the steps' ends lie inside ops, or where the profiler's own code did not run"),
         )
         if share
     ]
@@ -30,14 +30,16 @@ def contradicted(facts: Facts) -> Notice | None:
         text
         for holds, text in (
             (
-                found.clocks,
+                against.clocks,
                 "The device's times are of another clock or unit than the host's, or its ops carry the numbers of "
                 "other calls",
             ),
-            (found.twice, "Events were written twice, or a file was joined with itself"),
-            (found.joined and not found.twice, "Several processes were joined into one, or durations are of another "
-             "unit"),
-            (found.markers, "The step markers' times are of another clock than those of what they mark"),
+            (against.twice, "Events were written twice, or a file was joined with itself"),
+            (
+                against.joined and not against.twice,
+                "Several processes were joined into one, or durations are of another unit",
+            ),
+            (against.markers, "The step markers' times are of another clock than those of what they mark"),
         )
         if holds
     ]  # fmt: skip
@@ -50,10 +52,10 @@ def contradicted(facts: Facts) -> Notice | None:
 
 def late(facts: Facts) -> Notice | None:
     """The device's clock is behind, or it works on what is not here: nothing is told of costs or savings."""
-    found = contradictions(facts)
-    if found.late is None or found.any:
+    against = contradictions(facts)
+    if against.late is None or against.any:
         return None
-    first, last = format_ns(found.late.first_ns), format_ns(found.late.last_ns)
+    first, last = format_ns(against.late.first_ns), format_ns(against.late.last_ns)
     by = last if first == last else f"{first}, later {last},"
     return Notice(
         "profile_device_late",
@@ -63,18 +65,18 @@ def late(facts: Facts) -> Notice | None:
         "looks the same either way, and what the device waits for does not. Costs and savings are not determined. Use "
         "the profile as its profiler wrote it; a wait for the device at the end of what is recorded "
         "(`torch.cuda.synchronize()`) tells clocks that are apart.",
-        found.late.times,
+        against.late.times,
     )
 
 
 def ends_early(facts: Facts) -> Notice | None:
     """The device's end is missing."""
-    found = contradictions(facts)
-    if not found.ends_early or found.any:
+    against = contradictions(facts)
+    if not against.ends_early or against.any:
         return None
     return Notice(
         "profile_device_ends_early",
-        f"The last {format_share(found.in_vain)} of the launches have no op on the device: its end is missing (the "
+        f"The last {format_share(against.in_vain)} of the launches have no op on the device: its end is missing (the "
         "profiler's buffer was full, or it was stopped before the device was done)"
-        f"{', in steps that are used: costs are not determined' if found.in_used else ''}. Record fewer steps.",
+        f"{', in steps that are used: costs are not determined' if against.in_used else ''}. Record fewer steps.",
     )

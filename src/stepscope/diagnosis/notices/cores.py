@@ -18,7 +18,7 @@ def no_core(facts: Facts) -> Notice | None:
     steps = list(facts.timed)
     start, end = (bounds[steps] for bounds in facts.step_bounds)
     waited, total = int(waits.between(start, end).sum()), int((end - start).sum())
-    slow = sum(found.no_core for found in facts.slow)
+    slow = sum(step.no_core for step in facts.slow)
     if not slow and waited < NO_CORE_SHARE * total:
         return None
     told = f"{format_share(waited / total)} of its time ({format_ns(waited // len(steps))} per step)"

@@ -204,27 +204,27 @@ def outside_steps(facts: Facts) -> Notice | None:
 
 def _computing(facts: Facts) -> dict[int, tuple[int, int]]:
     """The devices that computed anything in the profile: how many kernels they ran, and for how long."""
-    found = {}
+    counts = {}
     for activity in facts.activities:
         chosen = activity.category == Category.COMPUTE.code
         if chosen.any():
             ns = int((activity.end - activity.start)[chosen].sum())
-            found[activity.device] = int(chosen.sum()), ns
-    return found
+            counts[activity.device] = int(chosen.sum()), ns
+    return counts
 
 
 def late_core(facts: Facts) -> Notice | None:
     """A device for which others waited long at a barrier outside of the steps."""
-    found = [one for one in find_barriers(facts) if one.longest_ns >= LATE_CORE_NS and not in_steps(facts, one)]
-    if not found:
+    barriers = [one for one in find_barriers(facts) if one.longest_ns >= LATE_CORE_NS and not in_steps(facts, one)]
+    if not barriers:
         return None
-    worst = max(found, key=lambda one: one.longest_ns)
+    worst = max(barriers, key=lambda one: one.longest_ns)
     device = max(worst.waited_ns, key=lambda one: worst.waited_ns[one])
     return Notice(
         "late_core",
         f"Outside of the steps device {device} waited {format_ns(worst.waited_ns[device])} at a barrier "
         f"(`{BARRIER}`) for the others; device {worst.last} came last.",
-        len(found),
+        len(barriers),
     )
 
 

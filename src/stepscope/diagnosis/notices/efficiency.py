@@ -12,6 +12,7 @@ from stepscope.diagnosis.limits import SMALL_GRIDS_SHARE
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, RemedyPart, sentence
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.units import format_count, format_ns, format_share
 
 _ALLOWED: Remedies = {
@@ -30,11 +31,11 @@ def small_grids(facts: Facts) -> Notice | None:
         if activity.device in facts.unused or activity.device not in sizes:
             continue
         few = of_few_blocks(facts.trace, activity, sizes[activity.device])
-        rows = np.array(facts.used_rows(account), np.intp)
-        start, end = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+        start, end = facts.used_windows(account)
         small_ns += int(iv.covered_between(alone(activity, few), start, end).sum())
         total_ns += int((end - start).sum())
-        count += int(np.isin(np.searchsorted(account.rows.bounds, activity.start[few], "right") - 1, rows).sum())
+        row = np.searchsorted(account.rows.bounds, activity.start[few], "right") - 1
+        count += int(among(row, facts.used_rows(account)).sum())
     share = small_ns / total_ns if total_ns else 0.0
     if share < SMALL_GRIDS_SHARE:
         return None
@@ -64,10 +65,10 @@ def softmax_in_fp16(facts: Facts) -> Notice | None:
 
 def independent_branches_in_a_row(facts: Facts) -> Notice | None:
     """Two long branches of the graph do not need each other, and run on the only stream that computes."""
-    found = independent_branches(facts)
-    if not found:
+    branches = independent_branches(facts)
+    if not branches:
         return None
-    most = max(found, key=lambda one: one.shorter.ns)
+    most = max(branches, key=lambda one: one.shorter.ns)
 
     def told(branch: Branch) -> str:
         return f"`{branch.scope}` ({branch.ops} ops, {format_ns(facts.per_step(branch.ns))})"
@@ -80,5 +81,5 @@ def independent_branches_in_a_row(facts: Facts) -> Notice | None:
         "(stack inputs and weights: a batched matmul, a grouped convolution), place one branch on another device "
         "(`tf.device`), or split this device into two virtual ones (`GPUOptions.experimental.virtual_devices`), which "
         "have streams of their own. What it gains is not in the profile.",
-        len(found),
+        len(branches),
     )

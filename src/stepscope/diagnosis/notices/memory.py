@@ -126,11 +126,11 @@ def _when(facts: Facts, steps: int) -> str:
 def fragmentation(facts: Facts) -> Notice | None:
     """Much of what the allocator holds is unused at the peak, and it wants more all the same; or the little that is
     left is in pieces."""
-    found = [use for use in facts.memory if use.fragmentation and use.fragmentation.share >= FRAGMENTED_SHARE]
-    found = [use for use in found if (use.fragmentation and use.fragmentation.taken_beside_free) or _is_full(use)]
-    if not found:
+    pools = [use for use in facts.memory if use.fragmentation and use.fragmentation.share >= FRAGMENTED_SHARE]
+    pools = [use for use in pools if (use.fragmentation and use.fragmentation.taken_beside_free) or _is_full(use)]
+    if not pools:
         return _in_pieces(facts)
-    use = max(found, key=lambda use: use.fragmentation.free_bytes if use.fragmentation else 0)
+    use = max(pools, key=lambda use: use.fragmentation.free_bytes if use.fragmentation else 0)
     assert use.fragmentation is not None
     taken = use.fragmentation.taken_beside_free
     more = f", yet it took more from the device {format_count(taken)} times in the steps" if taken else ""
@@ -139,22 +139,22 @@ def fragmentation(facts: Facts) -> Notice | None:
         f"When most memory is in use {_on(use)}, {format_bytes(use.fragmentation.free_bytes)} of the "
         f"{format_bytes(use.peak.reserved)} that the allocator holds ({format_share(use.fragmentation.share)}) is not "
         f"in use{more}. {sentence(FRAGMENTED, facts.workload)}",
-        len(found),
+        len(pools),
     )
 
 
 def _in_pieces(facts: Facts) -> Notice | None:
-    found = [use for use in facts.memory if (use.peak.fragmentation or 0) >= FRAGMENTED_SHARE and _is_full(use)]
-    found = [use for use in found if not use.pool.on_host]
-    if not found:
+    pools = [use for use in facts.memory if (use.peak.fragmentation or 0) >= FRAGMENTED_SHARE and _is_full(use)]
+    pools = [use for use in pools if not use.pool.on_host]
+    if not pools:
         return None
-    use = max(found, key=lambda use: use.peak.fragmentation or 0)
+    use = max(pools, key=lambda use: use.peak.fragmentation or 0)
     return Notice(
         "memory_fragmentation",
         f"When most memory is in use {_on(use)}, {format_share(use.peak.fragmentation or 0)} of what the allocator has "
         "free lies outside of its largest free piece: a tensor larger than that piece does not fit, although as much "
         f"is free. {sentence(FRAGMENTED, facts.workload)}",
-        len(found),
+        len(pools),
     )
 
 

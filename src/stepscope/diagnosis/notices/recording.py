@@ -133,7 +133,7 @@ def together(told: Iterable[Notice], facts: Facts, manifest: Manifest) -> list[N
 def notices(facts: Facts, manifest: Manifest) -> list[Notice]:
     """All that one should know of how a profile came about; a manifest that is none of ours says nothing."""
     try:
-        found = [notice(facts, manifest) for notice in NOTICES]
+        told = [notice(facts, manifest) for notice in NOTICES]
     except (KeyError, TypeError, ValueError, AttributeError):
         return []
-    return [notice for notice in found if notice is not None]
+    return [notice for notice in told if notice is not None]

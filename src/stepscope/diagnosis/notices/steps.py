@@ -26,6 +26,7 @@ from stepscope.diagnosis.remedies import (
     remedy,
     sentence,
 )
+from stepscope.trace.codes import among
 from stepscope.trace.tables import Kind
 from stepscope.units import format_count, format_ns
 
@@ -160,8 +161,8 @@ def done_once(facts: Facts) -> Notice | None:
     if facts.markers.source == WHOLE:
         return None  # what lies before the one window is ``start_up``'s
     around = [None] if facts.markers.inferred else []  # inferred steps begin where launches repeat
-    found = {step: _windows(facts, step) for step in (*_apart(facts), *around)}
-    held = {step: seen_in(facts, windows, *Once) for step, windows in found.items()}
+    windows_of = {step: _windows(facts, step) for step in (*_apart(facts), *around)}
+    held = {step: seen_in(facts, windows, *Once) for step, windows in windows_of.items()}
     held = {step: rows for step, rows in held.items() if rows.size}
     every = np.unique(np.concatenate([np.empty(0, np.intp), *held.values()]))
     took = int((facts.once.end - facts.once.start)[every].sum())
@@ -206,7 +207,7 @@ def start_up_call(facts: Facts) -> int | None:
     inside = ((slices.kind == Kind.RUNTIME_CALL) | frees) & (slices.start_ns >= low) & (slices.start_ns < high)
     calls = np.flatnonzero(inside & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
     loads = facts.once.slice[facts.once.rows(Once.LOADING)]  # of those ``code_loading`` tells
-    calls = np.setdiff1d(calls, [*facts.trace.launches.call, *loads])
+    calls = calls[~among(calls, np.concatenate((facts.trace.launches.call, loads)))]
     return int(calls[slices.dur_ns[calls].argmax()]) if calls.size else None
 
 
@@ -241,7 +242,7 @@ def launch_queue_full(facts: Facts) -> Notice | None:
     for queue in facts.full_queues:
         start = facts.trace.slices.start_ns[queue.slice]
         step = np.searchsorted(facts.markers.start, start, "right") - 1
-        inside = np.isin(step, facts.used)
+        inside = among(step, facts.used)
         blocked, count = blocked + int(queue.blocked_ns[inside].sum()), count + int(inside.sum())
     if not count or blocked < HOST_SHARE * facts.used_ns:
         return None

@@ -40,7 +40,11 @@ def no_scopes(facts: Facts) -> Notice | None:
 def recompiled(facts: Facts) -> Notice | None:
     """A module that ran before was compiled once more because a shape changed; a new function of an old one's name and
     shapes is compiled too, and is another one."""
-    again = [found for found in (facts.xla.compilations if facts.xla else ()) if found.again and found.changed]
+    again = [
+        compilation
+        for compilation in (facts.xla.compilations if facts.xla else ())
+        if compilation.again and compilation.changed
+    ]
     if not again:
         return None
     first = again[0]

@@ -228,7 +228,8 @@ Keep the shapes that reach the compiled function fixed: pad or bucket them, or
     JAX: """\
 Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts. `jax.log_compiles()` names what
 is compiled; `jax.config.update("jax_explain_cache_misses", True)` says why. Call `jax.jit` once, outside of the loop:
-each new function or lambda that it is given is compiled anew, whatever its shapes.""",
+each new function or lambda that it is given is compiled anew, whatever its shapes. A number that changes in each
+step is an argument like any other, and none of the `static_argnums`: each new value is compiled anew.""",
     TENSORFLOW: (
         RemedyPart(
             """\

@@ -7,11 +7,19 @@ from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, TRAINS, Remedi
 
 _TRAINER, _LIGHTNING = Feature.TRAINER, Feature.LIGHTNING
 
-AROUND_OPS: Remedies = {
-    PYTORCH: (
-        """\
+OWN_FUNCTIONS: Remedies = {
+    PYTORCH: """\
 Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
 numbers or small tensors become one op on a larger tensor.""",
+    None: """\
+Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
+numbers or small arrays become one op on a larger one.""",
+}
+
+SAVES_AT_MOST: Remedies = {None: "That saves at most what is told here."}
+
+AROUND_OPS: Remedies = {
+    PYTORCH: (
         RemedyPart(
             """\
 Give each step more to compute, so that the same Python serves more samples: a larger batch, where the model learns from
@@ -55,15 +63,14 @@ Log and show less often:
             given=(_LIGHTNING,),
         ),
     ),
-    None: """\
-Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
-numbers or small arrays become one op on a larger one. Compute more in each call.""",
+    None: "Compute more in each call.",
 }
 
 IN_FEW_OPS: Remedies = {
     PYTORCH: """\
 Do the work of the loop in few ops on larger tensors: stack what it goes over, `a[:, None] - b[None]` for every pair,
-`torch.where` for an `if`, an index tensor for picking; of lists of parameters, `torch._foreach_mul_` and its kind.""",
+`torch.where` for an `if`, an index tensor for picking; of lists of parameters, `torch._foreach_mul_` and its kind. A
+cell that is called for each time step is `nn.LSTM`, `nn.GRU` or `nn.RNN` on the whole sequence.""",
     None: "Do the work of the loop in few ops on larger arrays.",
 }
 

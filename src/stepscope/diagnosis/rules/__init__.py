@@ -12,6 +12,7 @@ from stepscope.diagnosis.rules import (
     allocator_bound,
     allocator_retries,
     amp_partial,
+    anomaly_detection,
     attention_unfused,
     between_steps,
     callback_time,
@@ -87,6 +88,7 @@ RULES: tuple[RuleFile, ...] = (
     # Launches and placement
     hot_python,
     python_overhead,
+    running_eagerly,
     launch_bound,
     long_launch,
     graph_copies,
@@ -102,6 +104,7 @@ RULES: tuple[RuleFile, ...] = (
     low_precision_share,
     tf32_off,
     amp_partial,
+    anomaly_detection,
     alignment,
     attention_unfused,
     # Compilation
@@ -109,7 +112,6 @@ RULES: tuple[RuleFile, ...] = (
     recompilation,
     graph_breaks,
     graph_cut_early,
-    running_eagerly,
     compiled_prologue,
     # Many devices
     data_parallel,

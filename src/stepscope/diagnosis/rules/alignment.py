@@ -41,12 +41,12 @@ A fused op that does without this product is better still."""
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device whose products would gain."""
-    found = []
+    findings = []
     for work in facts.work:
         gaining = [one for one in misaligned(work) if one.padded_ns is not None and one.padded_ns < one.op.roof.ns]
         if gaining:
-            found.append(_finding(facts, work, gaining))
-    return found
+            findings.append(_finding(facts, work, gaining))
+    return findings
 
 
 def _finding(facts: Facts, work: Work, gaining: list[Misaligned]) -> Finding:

@@ -18,7 +18,7 @@ At least `MIXED_SHARE` of the time of matrix kernels of known precision is in 16
 TF32 operands. Where none is in 16 bits mixed precision is off, which is `tensor_cores_unused` or `low_precision_share`.
 The saving is the ratio of the device's peaks, and where bytes are known no more than memory allows.""",
     shared_limits=("MIXED_SHARE",),
-    needs="Kernels by name; shapes, for what memory allows.",
+    needs="Names of kernels; shapes, for the saving.",
     cure="A step whose remaining matrix kernels run in 16 bits.",
     example="A custom layer that casts to fp32 inside `torch.autocast`.",
     tried_for=("PyTorch",),

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from stepscope.analysis.callbacks import callback_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.host_callbacks import callback_slices, spans_of
+from stepscope.analysis.host_callbacks import callback_slices
 from stepscope.analysis.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
@@ -36,6 +34,7 @@ from stepscope.diagnosis.remedies import (
 from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import callback_time as callbacks_on_host
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import distinct
 
 RULE = Rule(
     id="between_steps",
@@ -67,9 +66,9 @@ core meanwhile.""",
 )
 
 
-def _is_told(facts: Facts, work: HostWork) -> bool:
+def _is_told(work: HostWork) -> bool:
     """Whether the profile shows that it was Python code, and no more than that."""
-    return work.told_share >= TOLD_SHARE and not _walks(facts, work) and work.ranges is None
+    return work.told_share >= TOLD_SHARE and not _walks(work) and work.ranges is None
 
 
 def _before_copies(work: HostWork) -> bool:
@@ -77,12 +76,12 @@ def _before_copies(work: HostWork) -> bool:
     return work.sending_share >= 1 - PLACES_SHARE
 
 
-def _walks(facts: Facts, work: HostWork) -> bool:
+def _walks(work: HostWork) -> bool:
     """Whether it was walks over the modules of a model."""
     return work.walking_share >= TOLD_SHARE
 
 
-def _gives_ops(facts: Facts, work: HostWork) -> bool:
+def _gives_ops(work: HostWork) -> bool:
     """Whether it was PyTorch's own code, for which a device waits."""
     return work.device is not None and work.giving_share >= TOLD_SHARE
 
@@ -94,12 +93,12 @@ def _in_callbacks(facts: Facts) -> iv.Intervals:
 
 def _others(facts: Facts) -> iv.Intervals:
     """What is told by itself: those callbacks, and the functions that a program calls (``host_callback``)."""
-    trace, waiting = facts.trace, set(np.unique(facts.trace.device_waits.device).tolist())
+    trace, waiting = facts.trace, set(distinct(facts.trace.device_waits.device))
     devices = [activity.device for activity in facts.activities if activity.device in waiting]
     called = [callback_slices(trace, facts.host, device) for device in devices]
     if len(devices) < len(facts.activities):
         called.append(facts.host.called_python)
-    return iv.joined([_in_callbacks(facts), *(spans_of(trace, slices) for slices in called)])
+    return iv.joined([_in_callbacks(facts), *(iv.of(facts.trace.slices, slices) for slices in called)])
 
 
 def _outside_callbacks(facts: Facts) -> iv.Intervals:
@@ -114,7 +113,7 @@ _CAUSES = {
         title=_TITLE,
         doing=_DOING,
         fix=HOST_WORK,
-        holds=lambda facts, work: _is_told(facts, work) and not _before_copies(work),
+        holds=lambda _, work: _is_told(work) and not _before_copies(work),
         but=_others,
         least_ns=DISPATCH_GAP_NS,
     ),
@@ -132,7 +131,7 @@ _SENDING = {
         title=_TITLE,
         doing=f"{_DOING}, and the copy of what may be a batch comes next for some of it",
         fix=BEFORE_COPY,
-        holds=lambda facts, work: _is_told(facts, work) and _before_copies(work),
+        holds=lambda _, work: _is_told(work) and _before_copies(work),
         but=_others,
         least_ns=DISPATCH_GAP_NS,
     )
@@ -152,7 +151,7 @@ _WALKING = {
         title="Steps wait for walks over the modules of the model",
         doing="Python walks over the modules of the model and launches nothing",
         fix=ASK_ONCE,
-        holds=_walks,
+        holds=lambda _, work: _walks(work),
         but=_others,
         least_ns=DISPATCH_GAP_NS,
     )
@@ -163,7 +162,7 @@ _PYTORCHS = {
         title="The device waits for PyTorch's own Python code, which gives it ops",
         doing="PyTorch's own Python code prepares the next launch",
         fix=GIVING_OPS,
-        holds=_gives_ops,
+        holds=lambda _, work: _gives_ops(work),
         but=_others,
         least_ns=DISPATCH_GAP_NS,
     )
@@ -172,7 +171,7 @@ _PYTORCHS = {
 
 def _in_ranges(facts: Facts) -> list[Finding]:
     """Of ranges that the program named, and of which no frames tell what runs there."""
-    found, but = [], _others(facts)
+    findings, but = [], _others(facts)
     for account in facts.working:
         work = host_work(facts, account, Category.PYTHON, but, DISPATCH_GAP_NS)
         if work is None or work.ranges is None or not is_seen(facts, work, 0.0):
@@ -183,8 +182,8 @@ def _in_ranges(facts: Facts) -> list[Finding]:
         advice = (BEFORE_COPY,) if _before_copies(work) else (WORK_AHEAD, HOST_WORK)
         fix = "\n".join(remedy(each, facts.workload) for each in advice).strip()
         finding = host_finding(facts, {work.cause: work}, rule=RULE.id, title=f"Steps wait in {name}", why=why, fix=fix)
-        found.append(keeping(doubted(facts, finding, work, 0.0), but))
-    return found
+        findings.append(keeping(doubted(facts, finding, work, 0.0), but))
+    return findings
 
 
 def of_python(facts: Facts) -> list[Finding]:
@@ -197,9 +196,9 @@ def of_python(facts: Facts) -> list[Finding]:
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    found = [*cause_findings(facts, _OTHERS, rule=RULE.id), *of_python(facts)]
+    findings = [*cause_findings(facts, _OTHERS, rule=RULE.id), *of_python(facts)]
     slowed = capture_slows_host(facts)
-    return found + [
+    return findings + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")
         for each in cause_findings(facts, _PYTORCHS, rule=RULE.id)
     ]

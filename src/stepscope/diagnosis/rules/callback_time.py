@@ -13,6 +13,7 @@ from stepscope.diagnosis.numbers_read import outer_reads
 from stepscope.diagnosis.remedies import PYTORCH, remedy
 from stepscope.diagnosis.remedies.overhead import IN_CALLBACKS
 from stepscope.diagnosis.rule import Rule
+from stepscope.trace.codes import among, distinct
 from stepscope.trace.tables import Bools, Kind, Rows
 from stepscope.units import format_count, format_ns, format_share
 
@@ -40,7 +41,7 @@ def find(facts: Facts) -> list[Finding]:
     slices, strings = facts.trace.slices, facts.trace.strings
     rows = np.flatnonzero(in_callbacks(facts))
     names = slices.name[rows]
-    sums = {code: int(slices.dur_ns[rows[names == code]].sum()) for code in np.unique(names).tolist()}
+    sums = {code: int(slices.dur_ns[rows[names == code]].sum()) for code in distinct(names)}
     large = sorted((code for code in sums if sums[code] >= FINDING_SHARE * facts.used_ns), key=lambda code: -sums[code])
     frames = ((code, facts.locator.frame(strings[code])) for code in large)
     named = [(frame, rows[names == code], sums[code]) for code, frame in frames if frame is not None]
@@ -51,7 +52,7 @@ def in_callbacks(facts: Facts) -> Bools:
     """The outermost callbacks of the loop's thread in the used steps; ranges of validation and others are none."""
     slices = facts.trace.slices
     step = np.searchsorted(facts.markers.start, slices.start_ns, "right") - 1
-    inside = np.isin(step, facts.used) & (slices.start_ns < facts.markers.end[np.maximum(step, 0)])
+    inside = among(step, facts.used) & (slices.start_ns < facts.markers.end[np.maximum(step, 0)])
     itself = facts.callbacks == np.arange(len(slices))
     return np.asarray(inside & itself & (slices.track == facts.host.main) & (slices.kind == Kind.PYTHON_FRAME))
 

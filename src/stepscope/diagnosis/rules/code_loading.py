@@ -69,11 +69,11 @@ _AGAIN = (
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and sort of work."""
     return [
-        found
+        finding
         for account in facts.working
         for sort in _SORTS
         if Once.CAPTURE in sort.kinds or not facts.loads_recur
-        if (found := _finding(facts, account, sort)) is not None
+        if (finding := _finding(facts, account, sort)) is not None
     ]
 
 

@@ -17,7 +17,7 @@ from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAIN
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope, packs_tensors
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, Bools, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -93,14 +93,14 @@ Reduce each gradient by itself, if most are large (unless told otherwise all are
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device that copies for collectives."""
-    found = []
+    findings = []
     around = _ranges(facts.trace)
     for activity, account in facts.devices:
         staged = np.flatnonzero(_staged(facts.trace, activity, around))
         if staged.size and facts.used_rows(account):
             finding = _finding(facts, activity, account, staged, around)
-            found += [finding] if finding else []
-    return found
+            findings += [finding] if finding else []
+    return findings
 
 
 def _ranges(trace: Trace) -> I32:
@@ -117,7 +117,7 @@ def _staged(trace: Trace, activity: DeviceActivity, around: I32) -> Bools:
     scope = np.full(len(trace.slices), -1, np.int32)
     scope[trace.xla_ops.slice] = trace.xla_ops.scope
     of_xla = mapped(scope[activity.slice], trace.strings, is_staging_scope, np.bool_)
-    work = np.isin(activity.category, [c.code for c in (Category.COMPUTE, Category.COPY_D2D, Category.COPY_P2P)])
+    work = among(activity.category, [c.code for c in (Category.COMPUTE, Category.COPY_D2D, Category.COPY_P2P)])
     packed = _packed(trace, activity) if trace.info.framework == "TensorFlow" else False
     return np.asarray(work & (within | named | of_xla | packed))
 
@@ -129,14 +129,14 @@ def _packed(trace: Trace, activity: DeviceActivity) -> Bools:
     collective = activity.category[order] == Category.COLLECTIVE.code
     places = np.arange(len(activity))
     # The nearest op before and behind that neither packs nor copies.
-    plain = (says[order] == 0) & np.isin(activity.category[order], (Category.COMPUTE.code, Category.COLLECTIVE.code))
+    plain = (says[order] == 0) & among(activity.category[order], (Category.COMPUTE.code, Category.COLLECTIVE.code))
     before = np.maximum.accumulate(np.where(plain, places, -1))
     behind = np.minimum.accumulate(np.where(plain, places, len(activity))[::-1])[::-1]
     follows = (before >= 0) & collective[np.maximum(before, 0)]
     leads = (behind < len(activity)) & collective[np.minimum(behind, len(activity) - 1)]
-    found = np.zeros(len(activity), np.bool_)
-    found[order] = ((says[order] == 1) & leads) | ((says[order] == 2) & follows)
-    return found
+    packed = np.zeros(len(activity), np.bool_)
+    packed[order] = ((says[order] == 1) & leads) | ((says[order] == 2) & follows)
+    return packed
 
 
 def _packing(scope: str) -> int:
@@ -146,7 +146,7 @@ def _packing(scope: str) -> int:
 
 def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: Rows, around: I32) -> Finding | None:
     row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    used = np.isin(row, facts.used_rows(account))
+    used = among(row, facts.used_rows(account))
     ops = staged[used[staged]]
     others = np.ones(len(activity), np.bool_)
     others[staged] = False

@@ -65,18 +65,18 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _finding(facts: Facts, account: Account) -> Finding | None:
-    found = facts.prologues
+    prologues = facts.prologues
     spans = prologue_time(facts, account)
-    waited = np.zeros(found.slice.size, np.int64)
+    waited = np.zeros(prologues.slice.size, np.int64)
     for thread, idle in spans.items():
-        mine = found.track == thread
-        waited[mine] = iv.covered_between(idle, found.start[mine], found.end[mine])
+        mine = prologues.track == thread
+        waited[mine] = iv.covered_between(idle, prologues.start[mine], prologues.end[mine])
     cost = facts.per_step(int(waited.sum()))
     if not cost:
         return None
     held = np.flatnonzero(waited)
-    slices = found.slice[held[np.argsort(-waited[held], kind="stable")]]
-    places = find_places(facts.locator, found.slice[held].astype(np.int32), waited[held], own_names=True)
+    slices = prologues.slice[held[np.argsort(-waited[held], kind="stable")]]
+    places = find_places(facts.locator, prologues.slice[held].astype(np.int32), waited[held], own_names=True)
     return Finding(
         rule=RULE.id,
         device=account.rows.device,

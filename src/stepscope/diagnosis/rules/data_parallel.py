@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,8 @@ from stepscope.diagnosis.evidence import booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.trace.codes import mapped
+from stepscope.regex import regex
+from stepscope.trace.codes import among, mapped
 from stepscope.units import format_ns
 
 RULE = Rule(
@@ -33,9 +33,7 @@ Python's lock, which no profile says: where that is all there may be, no saving 
     example="`torch.nn.DataParallel(model)`.",
 )
 
-_NAMES = re.compile(
-    r"^(?:nn\.Module: )?DataParallel(?:_\d+|\.forward)?$|nn/parallel/(?:data_parallel|parallel_apply)\.py"
-)
+_NAMES = regex(r"^(?:nn\.Module: )?DataParallel(?:_\d+|\.forward)?$|nn/parallel/(?:data_parallel|parallel_apply)\.py")
 _EXCHANGE = Category.COLLECTIVE, Category.COPY_P2P
 _UNTOLD = (
     "how much of that the threads take from each other by sharing Python's lock was not recorded, and each process "
@@ -66,16 +64,16 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device: the one that loses least sets the step."""
     slices = facts.trace.slices
     named = np.flatnonzero(mapped(slices.name, facts.trace.strings, _is_data_parallel, np.bool_))
-    found = balance(facts) if named.size and facts.mean_step_ns else None
-    if found is None:
+    uneven = balance(facts) if named.size and facts.mean_step_ns else None
+    if uneven is None:
         return []
     moved = {account.rows.device: booked(facts, account, *_EXCHANGE) for account in facts.working}
-    exchange = [moved[device] for device in found.devices]
-    lost = [sent + turns for sent, turns in zip(exchange, found.others_ns, strict=True)]
-    inside = named[np.isin(np.searchsorted(facts.markers.start, slices.start_ns[named], "right") - 1, facts.used)]
+    exchange = [moved[device] for device in uneven.devices]
+    lost = [sent + turns for sent, turns in zip(exchange, uneven.others_ns, strict=True)]
+    inside = named[among(np.searchsorted(facts.markers.start, slices.start_ns[named], "right") - 1, facts.used)]
     told = Finding(
         rule=RULE.id,
-        title=f"DataParallel drives {len(found.devices)} devices from one process",
+        title=f"DataParallel drives {len(uneven.devices)} devices from one process",
         why="",
         fix=paragraphs(remedy(_FIX, facts.workload)),
         cost_ns_per_step=None,
@@ -94,13 +92,13 @@ def find(facts: Facts) -> list[Finding]:
                 saving_ns_per_step=sent + turns,
             )
             for device, sent, turns, beside in zip(
-                found.devices, exchange, found.others_ns, found.beside_ns, strict=True
+                uneven.devices, exchange, uneven.others_ns, uneven.beside_ns, strict=True
             )
         ]
-    most = max(found.beside_ns)
+    most = max(uneven.beside_ns)
     if not worth_telling(facts, most):
         return []
-    device = found.devices[found.beside_ns.index(most)]
+    device = uneven.devices[uneven.beside_ns.index(most)]
     why = _DOES.replace(":", ".") + _beside(most)
     return [replace(told, device=device, why=why, cost_ns_per_step=most, not_determined=_UNTOLD)]
 

@@ -59,17 +59,17 @@ Place variables and what is computed once per step on the CPU, or spread them ov
 
 def find(facts: Facts) -> list[Finding]:
     """At most one finding."""
-    found, step = balance(facts), facts.mean_step_ns
-    if found is None or not step or found.together_ns <= TOGETHER_SHARE * min(found.compute_ns):
+    uneven, step = balance(facts), facts.mean_step_ns
+    if uneven is None or not step or uneven.together_ns <= TOGETHER_SHARE * min(uneven.compute_ns):
         return []
-    most = max(found.compute_ns)
-    at = found.compute_ns.index(most)
-    usual = statistics.median(ns for place, ns in enumerate(found.compute_ns) if place != at)
-    held = statistics.median(ns for place, ns in enumerate(found.held_ns) if place != at) - found.held_ns[at]
-    saving = round(most - sum(found.compute_ns) / len(found.compute_ns))
+    most = max(uneven.compute_ns)
+    at = uneven.compute_ns.index(most)
+    usual = statistics.median(ns for place, ns in enumerate(uneven.compute_ns) if place != at)
+    held = statistics.median(ns for place, ns in enumerate(uneven.held_ns) if place != at) - uneven.held_ns[at]
+    saving = round(most - sum(uneven.compute_ns) / len(uneven.compute_ns))
     if most < OVERLOADED_TIMES * usual or 2 * held > most - usual or not worth_telling(facts, saving):
         return []
-    device = found.devices[at]
+    device = uneven.devices[at]
     return [
         Finding(
             rule=RULE.id,

@@ -70,29 +70,29 @@ own batch.""",
 
 def find(facts: Facts) -> list[Finding]:
     """At most one finding."""
-    found, step = balance(facts), facts.mean_step_ns
-    if found is None or not step or not min(found.compute_ns):
+    uneven, step = balance(facts), facts.mean_step_ns
+    if uneven is None or not step or not min(uneven.compute_ns):
         return []
-    least = min(found.compute_ns)
-    if found.together_ns > TOGETHER_SHARE * least or found.any_ns < SERIAL_SHARE * step:
+    least = min(uneven.compute_ns)
+    if uneven.together_ns > TOGETHER_SHARE * least or uneven.any_ns < SERIAL_SHARE * step:
         return []
-    saving = found.any_ns - max(found.compute_ns)
-    evenly = found.any_ns - sum(found.compute_ns) // len(found.devices)
+    saving = uneven.any_ns - max(uneven.compute_ns)
+    evenly = uneven.any_ns - sum(uneven.compute_ns) // len(uneven.devices)
     if not worth_telling(facts, evenly):
         return []
-    names = ", ".join(map(str, found.devices))
+    names = ", ".join(map(str, uneven.devices))
     return [
         Finding(
             rule=RULE.id,
             title=f"Devices {names} compute one after another",
             why=(
-                f"They compute {', '.join(map(format_ns, found.compute_ns))} per step, "
-                + _together(found.together_ns, least)
+                f"They compute {', '.join(map(format_ns, uneven.compute_ns))} per step, "
+                + _together(uneven.together_ns, least)
                 + ": each waits while another works."
-                + _evenly(facts, found, evenly - saving)
+                + _evenly(facts, uneven, evenly - saving)
             ),
             fix=paragraphs(remedy(_CURE, facts.workload)),
-            cost_ns_per_step=found.any_ns - least,
+            cost_ns_per_step=uneven.any_ns - least,
             saving_ns_per_step=saving,
             predicted_step_ns=max(step - saving, 0),
             basis="modelled",
@@ -110,12 +110,12 @@ def _together(together_ns: int, least_ns: int) -> str:
     )
 
 
-def _evenly(facts: Facts, found: Balance, more_ns: int) -> str:
+def _evenly(facts: Facts, uneven: Balance, more_ns: int) -> str:
     """What the busiest one sets, where equal parts would be worth having."""
     if not worth_telling(facts, more_ns):
         return ""
-    busiest = found.devices[found.compute_ns.index(max(found.compute_ns))]
+    busiest = uneven.devices[uneven.compute_ns.index(max(uneven.compute_ns))]
     return (
-        f" No step takes less than the {format_ns(max(found.compute_ns))} that device {busiest} computes: what saves "
+        f" No step takes less than the {format_ns(max(uneven.compute_ns))} that device {busiest} computes: what saves "
         f"most is to split the work anew, so that all compute alike (then up to {format_ns(more_ns)} more)."
     )

@@ -34,7 +34,7 @@ from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.record import record
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, distinct, used_codes
 from stepscope.trace.tables import NULL, Rows
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
@@ -181,9 +181,9 @@ def _least(facts: Facts) -> float:
 def _talks(facts: Facts, activity: DeviceActivity, account: Account) -> list[_Talk]:
     """What a device exchanges in each way; ways that are not worth a finding are one."""
     exchange = exchange_of(facts.trace, activity)
-    found = [one for one in exposed_of(activity, account, facts.used_rows(account), exchange) if one.ops.size]
-    small = [one for one in found if facts.per_step(one.exposed_ns) < _least(facts)]
-    groups = [[one] for one in found if one not in small]
+    exposed = [one for one in exposed_of(activity, account, facts.used_rows(account), exchange) if one.ops.size]
+    small = [one for one in exposed if facts.per_step(one.exposed_ns) < _least(facts)]
+    groups = [[one] for one in exposed if one not in small]
     groups += [small] if small else []
     return [_talk(facts, activity, group) for group in groups]
 
@@ -244,14 +244,14 @@ def _many(facts: Facts, talk: _Talk) -> bool:
 
 def _cures(facts: Facts, talk: _Talk, anywhere: frozenset[Layout]) -> list[Remedies]:
     """What to do, what explains the time first. Parts of layers cannot be joined: each is needed at once."""
-    found = [_sized(facts, talk.device, texts) for texts in cures(talk.exchange, talk.near, anywhere)]
-    several = talk.ops.size > len(facts.used) and facts.workload.is_for(TRAINS) and PARTS_OF_LAYERS not in found
+    sized = [_sized(facts, talk.device, texts) for texts in cures(talk.exchange, talk.near, anywhere)]
+    several = talk.ops.size > len(facts.used) and facts.workload.is_for(TRAINS) and PARTS_OF_LAYERS not in sized
     late = _late(facts, talk)
     if late is not None:
-        return [_late_device(late.device), *found]
+        return [_late_device(late.device), *sized]
     if talk.waits and not talk.small:
-        return [LATE_RANKS, *found]
-    return [joins(talk.exchange), *found] if _many(facts, talk) or (talk.waits and several) else found
+        return [LATE_RANKS, *sized]
+    return [joins(talk.exchange), *sized] if _many(facts, talk) or (talk.waits and several) else sized
 
 
 def _sized(facts: Facts, device: int, texts: Remedies) -> Remedies:
@@ -335,7 +335,7 @@ def _late(facts: Facts, talk: _Talk) -> LateDevice | None:
 def _all_here(facts: Facts, device: int, talk: _Talk) -> bool:
     """Whether all devices that take part are of this profile."""
     table, kinds = facts.collectives, _kinds_of(talk)
-    groups = np.unique(table.group[(table.device == device) & np.isin(table.kind, kinds)]).tolist()
+    groups = distinct(table.group[(table.device == device) & among(table.kind, kinds)])
     here = {group: np.unique(table.device[table.group == group]).size for group in groups}
     least = max(facts.trace.info.world_size or 2, 2)
     return bool(here) and all(count >= max(table.groups[group].size or 2, least) for group, count in here.items())

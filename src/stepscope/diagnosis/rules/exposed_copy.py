@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
-
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
@@ -21,6 +19,7 @@ from stepscope.diagnosis.remedies import (
     remedy,
 )
 from stepscope.diagnosis.rule import Rule
+from stepscope.trace.codes import among
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import waits_of_copies, without_copies
 
@@ -71,13 +70,13 @@ Keep the tensors of one layer on one device, and start the transfer before the c
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and direction."""
-    found = []
+    findings = []
     for account, copies in zip(facts.accounts, facts.copies, strict=False):
         for category in _WORDS:
             mine = [c for c in copies if c.category is category and c.exposed_ns > 0 and _recurs(facts, c)]
             if mine:
-                found.append(_finding(facts, account, category, mine))
-    return found
+                findings.append(_finding(facts, account, category, mine))
+    return findings
 
 
 def _recurs(facts: Facts, copies: Copies) -> bool:
@@ -161,7 +160,7 @@ def _memory(facts: Facts, copies: list[Copies]) -> str:
 
 def _blocked(facts: Facts, copies: list[Copies]) -> int:
     ops = facts.trace.device_ops
-    calls = ops.launch[np.isin(ops.slice, [s for c in copies for s in c.slices])]
+    calls = ops.launch[among(ops.slice, [s for c in copies for s in c.slices])]
     waits = waits_of_copies(facts, calls[calls >= 0])
     return int((facts.host.waits.end[waits] - facts.host.waits.start[waits]).sum())
 

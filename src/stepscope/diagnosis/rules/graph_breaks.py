@@ -11,7 +11,7 @@ from stepscope.diagnosis.remedies import Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.compiled_code import compiled_frame, resumed_at
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import Kind
 from stepscope.units import format_times
@@ -28,7 +28,7 @@ Within a step two or more compiled regions of different frames (Dynamo numbers t
 other on the main thread, ops run eagerly between them, and neither backward nor optimizer does. The cost is what the
 device waits for those eager ops to be dispatched. Two functions compiled on purpose look the same, unless the frames
 say where a graph was resumed: without those the basis is a heuristic.""",
-    needs="PyTorch's marks of compiled regions; Python frames tell where a graph was resumed.",
+    needs="PyTorch's marks of compiled regions; Python frames, for the place.",
     cure="A step without dispatching the ops between the pieces.",
     example="`print(x.sum())` inside a function that `torch.compile` made.",
 )
@@ -52,7 +52,7 @@ def find(facts: Facts) -> list[Finding]:
     if not len(between[0]):
         return []
     told = dict.fromkeys(place for name in facts.trace.strings if (place := resumed_at(name)))
-    found = []
+    findings = []
     for activity, account in facts.devices:
         starts = np.where(activity.launched, facts.trace.slices.start_ns[activity.call], -1)
         inside = np.searchsorted(between[0], starts, "right") - 1
@@ -61,7 +61,7 @@ def find(facts: Facts) -> list[Finding]:
         if not waited.cost_ns_per_step:
             continue
         resumed = f" Graphs are resumed in {', '.join(list(told)[:SHOWN])}." if told else ""
-        found.append(
+        findings.append(
             Finding(
                 rule=RULE.id,
                 device=activity.device,
@@ -80,7 +80,7 @@ def find(facts: Facts) -> list[Finding]:
                 where=placed(facts, waited.places),
             )
         )
-    return found
+    return findings
 
 
 def _between_regions(facts: Facts) -> iv.Intervals:
@@ -94,7 +94,7 @@ def _between_regions(facts: Facts) -> iv.Intervals:
     rows = rows[slices.track[rows] == facts.host.main]
     step = np.searchsorted(facts.markers.start, slices.start_ns[rows], "right") - 1
     begin, end = (slices.start_ns + slices.dur_ns)[rows][:-1], slices.start_ns[rows][1:]
-    chosen = (step[1:] == step[:-1]) & np.isin(step[1:], facts.used) & (frame[rows][1:] != frame[rows][:-1])
+    chosen = (step[1:] == step[:-1]) & among(step[1:], facts.used) & (frame[rows][1:] != frame[rows][:-1])
     eager = (slices.kind == Kind.HOST_OP) & (slices.track == facts.host.main) & ~region
     eager &= ~mapped(slices.name, trace.strings, _is_dynamos, np.bool_)
     other = mapped(slices.name, trace.strings, _is_other_phase, np.bool_)

@@ -12,6 +12,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, marked
 from stepscope.trace.tables import Rows
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.change import Change
@@ -69,19 +70,18 @@ outputs in place, and copy what is left in one launch.""",
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    found = []
+    findings = []
     for (activity, account), beside in zip(facts.devices, facts.graph_copies, strict=True):
         row = np.searchsorted(account.rows.bounds, activity.start[beside.ops], "right") - 1
-        used = np.isin(row, facts.used_rows(account))
+        used = among(row, facts.used_rows(account))
         if used.any():
-            found += _finding(facts, activity, account, GraphCopies(beside.ops[used], beside.before[used]))
-    return found
+            findings += _finding(facts, activity, account, GraphCopies(beside.ops[used], beside.before[used]))
+    return findings
 
 
 def _finding(facts: Facts, activity: DeviceActivity, account: Account, beside: GraphCopies) -> list[Finding]:
     ops = beside.ops
-    chosen = np.zeros(len(activity), np.bool_)
-    chosen[ops] = True
+    chosen = marked(ops, len(activity))
     rest = iv.union(activity.start[~chosen], activity.end[~chosen])
     alone = facts.per_step(iv.measure(iv.subtract(iv.union(activity.start[ops], activity.end[ops]), rest)))
     waited = waited_for(facts, account, activity, chosen, ending=True)

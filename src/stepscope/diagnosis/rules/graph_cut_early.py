@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -15,8 +13,9 @@ from stepscope.diagnosis.lazy_counts import read_back
 from stepscope.diagnosis.remedies import GRAPH_CUT, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.xla_hosts import XlaRole
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import Rows
 from stepscope.units import format_times
@@ -39,12 +38,12 @@ read.""",
     example="`float(loss)` in the middle of a step of PyTorch/XLA.",
 )
 
-_READS = re.compile(r"(?:\w+::)+(?:Await|BlockHostUntil\w+|ToLiteral)$")
+_READS = regex(r"(?:\w+::)+(?:Await|BlockHostUntil\w+|ToLiteral)$")
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    found = []
+    findings = []
     for activity, account in facts.devices if len(facts.trace.xla_ops) else ():
         cuts, waits = _cuts(facts, activity, account)
         idle = iv.subtract(cuts, activity.busy)
@@ -55,7 +54,7 @@ def find(facts: Facts) -> list[Finding]:
         places = dict.fromkeys(where for s in slices.tolist() if (where := facts.locator.where(s)))
         names = dict.fromkeys(where.op or where.annotation or where.function for where in places)
         read = ", ".join(f"`{name}`" for name in list(names)[:SHOWN] if name)
-        found.append(
+        findings.append(
             Finding(
                 rule=RULE.id,
                 device=activity.device,
@@ -73,7 +72,7 @@ def find(facts: Facts) -> list[Finding]:
                 evidence=slices_as_evidence(facts, slices.tolist(), device=activity.device),
             )
         )
-    return found
+    return findings
 
 
 def _cuts(facts: Facts, activity: DeviceActivity, account: Account) -> tuple[iv.Intervals, Rows]:
@@ -89,7 +88,7 @@ def _cuts(facts: Facts, activity: DeviceActivity, account: Account) -> tuple[iv.
     row = np.searchsorted(account.rows.bounds, runs.start, "right") - 1
     reach = np.maximum.accumulate(runs.end)
     begin, end = reach[:-1], runs.start[1:]
-    same = (row[1:] == row[:-1]) & np.isin(row[1:], facts.used_rows(account)) & (end > begin)
+    same = (row[1:] == row[:-1]) & among(row[1:], facts.used_rows(account)) & (end > begin)
     begin, end = begin[same], end[same]
     done = host.waits.end[reads]
     at = np.searchsorted(begin, done, "right") - 1

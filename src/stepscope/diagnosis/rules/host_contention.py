@@ -21,7 +21,7 @@ threads work as they do by themselves, each at least `CONTENTION_OPS` times in t
 take longer, but no more than the device waits for launches. Without that contrast inside the profile nothing is said;
 with it, it is a guess still: a profile shows neither cores nor the scheduler.""",
     shared_limits=("CONTENTION_FACTOR", "CONTENTION_THREADS", "CONTENTION_OPS"),
-    needs="Ops of the launching thread, and loader threads in the same process.",
+    needs="Ops of the launching thread; loader threads in its process.",
     cure="A step in which these ops take what they take by themselves.",
     example="Sixteen loader threads on a machine of eight cores.",
     makes_late="host",
@@ -34,12 +34,12 @@ def find(facts: Facts) -> list[Finding]:
     seen = facts.contention
     if seen is None:
         return []
-    found = []
+    findings = []
     for account in facts.working:
         cost = min(facts.per_step(seen.lost_ns), booked(facts, account, Category.LAUNCH, Category.PYTHON))
         if not cost:
             continue
-        found.append(
+        findings.append(
             Finding(
                 rule=RULE.id,
                 device=account.rows.device,
@@ -60,4 +60,4 @@ def find(facts: Facts) -> list[Finding]:
                 evidence=slices_as_evidence(facts, list(seen.slices[:SHOWN]), device=account.rows.device),
             )
         )
-    return found
+    return findings

@@ -48,13 +48,13 @@ _LISTED = 6
 
 def find(facts: Facts) -> list[Finding]:
     """At most one finding per device."""
-    found = []
+    findings = []
     for activity, account in facts.devices:
         cost = booked(facts, account, Category.HOST_MEMORY)
         moved = transfers(facts, activity, account) if cost >= FINDING_NS else []
         if moved:
-            found.append(_finding(facts, activity, account, moved))
-    return found
+            findings.append(_finding(facts, activity, account, moved))
+    return findings
 
 
 def _finding(facts: Facts, activity: DeviceActivity, account: Account, moved: list[Transfer]) -> Finding:

@@ -26,7 +26,7 @@ RULE = Rule(
     scope="device",
     pages=("ops",),
     tells=(Category.LAUNCH,),
-    finds="Python functions that launch nothing are called between launches, and the device waits for them.",
+    finds="The device waits for Python functions that launch nothing.",
     statement="""\
 Calls of one Python function (the program's own or a library's, with all that it calls) in which no op runs and nothing
 is launched, on a thread that launches, while the device has nothing to do and the accounting books that to `launch`:

@@ -7,7 +7,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges
-from stepscope.analysis.loading import MULTI_PROCESS, SINGLE_PROCESS, loader_of, loading
+from stepscope.analysis.loading import MULTI_PROCESS, SINGLE_PROCESS, Loading, loader_of, loading
 from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis import tf_data
@@ -28,6 +28,7 @@ from stepscope.diagnosis.remedies.input import (
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, distinct
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
 
@@ -47,7 +48,8 @@ it launches nothing, that copy comes next, and nothing else was launched in the 
 makes a batch. The wait is followed to the threads that prepare batches, where they were recorded: if they are busy
 meanwhile (from `PRODUCERS_BUSY_SHARE` on) they are too few or their work too heavy; if they are idle (up to
 `PRODUCERS_IDLE_SHARE`) they wait for the source. Of a tf.data pipeline the iterator that takes most of the waiting
-itself is named, and the remedy follows from how it runs.""",
+itself is named, and the remedy follows from how it runs. Batches that the loop makes
+itself, `OWN_CODE_OPS_SHARE` of it or more in ops, save at least what workers do.""",
     limits=(
         Limit(
             "PRODUCERS_BUSY_SHARE",
@@ -58,6 +60,7 @@ without a pause shows 0.9 or more, less what passes between two batches.""",
         ),
         Limit("PRODUCERS_IDLE_SHARE", PRODUCERS_IDLE_SHARE, "And up to this share they wait themselves."),
     ),
+    shared_limits=("OWN_CODE_OPS_SHARE",),
     needs="The host's ranges or Python frames; threads of `tf.data` where they prepare batches.",
     cure="A step without the wait for input, held to what worker processes can do.",
     example="`DataLoader(data, num_workers=0)` with a transform that takes longer than the step.",
@@ -105,13 +108,13 @@ _TENSORFLOW = {
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device that waits for input."""
-    ranges, found = facts.inputs, []
+    ranges, findings = facts.inputs, []
     for account in facts.accounts:
         cost = booked(facts, account, Category.INPUT)
         cost -= booked_in(facts, account, Category.INPUT, _starting(facts))
         if cost > 0 and ranges is not None:
-            found.append(_finding(facts, account.rows.device, cost, ranges))
-    return found
+            findings.append(_finding(facts, account.rows.device, cost, ranges))
+    return findings
 
 
 def _starting(facts: Facts) -> iv.Intervals:
@@ -132,12 +135,19 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=change.outside(_starting(facts)),
-        loading=loading(facts) if fix in (NO_WORKERS, LATE_WORKERS) else None,
+        loading=_loading(facts, fix),
         why=_why(facts, cost, ranges),
         fix=paragraphs(remedy(fix, facts.workload)),
         where=input_places(facts, ranges),
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
     )
+
+
+def _loading(facts: Facts, fix: Remedies) -> Loading | None:
+    """What workers could do, of those remedies that ask for them."""
+    if fix is MADE_IN_LOOP:
+        return loading(facts, by_loop=True)
+    return loading(facts) if fix in (NO_WORKERS, LATE_WORKERS) else None
 
 
 def _made_by(facts: Facts, ranges: InputRanges) -> str:
@@ -170,7 +180,7 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
         least = _NAMED * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" Threads that prepare batches spend, all together, per step: {', '.join(ahead)}."
-    if np.isin(facts.host.produced, ranges.slices).any():
+    if among(facts.host.produced, ranges.slices).any():
         text += _SENT if facts.activities else _MADE
     return text + _producers(facts) + tf_data.bottleneck(facts) + _fed(facts)
 
@@ -215,9 +225,9 @@ def _producers(facts: Facts) -> str:
 def _queue_fill(facts: Facts, ranges: InputRanges, node: str | None) -> str:
     """How full the queue was by the summary nearest to the wait; of all queues where none is called after the node."""
     trace, counters = facts.trace, facts.trace.counters
-    tags = [code for code in np.unique(counters.name).tolist() if QUEUE_TAG.search(trace.strings[code])]
+    tags = [code for code in distinct(counters.name) if QUEUE_TAG.search(trace.strings[code])]
     named = [code for code in tags if trace.strings[code].startswith(f"{node}/")]
-    rows = np.flatnonzero(np.isin(counters.name, named or tags))
+    rows = np.flatnonzero(among(counters.name, named or tags))
     if rows.size == 0:
         return (
             "How full the queue was is not recorded: write `tf.summary.merge_all()` with a FileWriter into the "
@@ -233,7 +243,7 @@ def _queue_fill(facts: Facts, ranges: InputRanges, node: str | None) -> str:
 def _node(facts: Facts, ranges: InputRanges) -> str | None:
     """The node of a TensorFlow graph that waits longest; None where the profile holds none."""
     nodes, slices = facts.trace.nodes, facts.trace.slices
-    rows = np.flatnonzero(np.isin(nodes.slice, ranges.slices))
+    rows = np.flatnonzero(among(nodes.slice, ranges.slices))
     longest = rows[np.argsort(slices.dur_ns[nodes.slice[rows]])][-1:]
     return next((facts.trace.strings[code] for code in nodes.node[longest].tolist()), None)
 

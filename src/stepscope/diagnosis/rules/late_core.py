@@ -33,12 +33,12 @@ host that starts its program last, or input that comes late to it. Where hosts d
 
 def find(facts: Facts) -> list[Finding]:
     """At most one finding."""
-    found = [barrier for barrier in find_barriers(facts) if in_steps(facts, barrier)]
-    cost = facts.per_step(sum(barrier.longest_ns for barrier in found))
+    barriers = [barrier for barrier in find_barriers(facts) if in_steps(facts, barrier)]
+    cost = facts.per_step(sum(barrier.longest_ns for barrier in barriers))
     if cost < FINDING_NS:
         return []
-    late = Counter(barrier.last for barrier in found).most_common(1)[0]
-    worst = max(found, key=lambda barrier: barrier.longest_ns)
+    late = Counter(barrier.last for barrier in barriers).most_common(1)[0]
+    worst = max(barriers, key=lambda barrier: barrier.longest_ns)
     device = max(worst.waited_ns, key=lambda one: worst.waited_ns[one])
     return [
         Finding(
@@ -49,13 +49,13 @@ def find(facts: Facts) -> list[Finding]:
             saving_ns_per_step=cost,
             predicted_step_ns=max((facts.mean_step_ns or 0) - cost, 0),
             why=(
-                f"At {len(found)} barriers in {len(facts.used)} steps the first device waits {format_ns(cost)} per "
+                f"At {len(barriers)} barriers in {len(facts.used)} steps the first device waits {format_ns(cost)} per "
                 f"step for the last one, which is device {late[0]} {late[1]} times. The longest wait is that of device "
                 f"{device}: {format_ns(worst.longest_ns)}, for device {worst.last}."
             ),
             fix=paragraphs(_FIX),
             basis="modelled",
             confidence="medium",
-            evidence=slices_as_evidence(facts, [one.slices[device] for one in found if device in one.slices]),
+            evidence=slices_as_evidence(facts, [one.slices[device] for one in barriers if device in one.slices]),
         )
     ]

@@ -18,6 +18,7 @@ from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.diagnosis.remedies import LAUNCH, OPTIMIZER, ZERO_GRAD, remedy
 from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
 from stepscope.whatif.changes import without_dispatch
@@ -56,27 +57,27 @@ long (measured with PyTorch 2.13 on a CPU), so half of what is seen may be the c
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device that waits for launches."""
-    found = []
+    findings = []
     for activity, account in facts.devices:
         per_gap = _launch_time(facts, account)
         cost = facts.per_step(int(per_gap.sum()))
         limit = LAUNCH_SHARE if capture_slows_host(facts) is None else LAUNCH_SHARE_RECORDED
         if facts.used and cost * len(facts.used) >= limit * max(facts.used_ns, 1):
-            found.append(_finding(facts, activity, account, per_gap, cost))
-    return found
+            findings.append(_finding(facts, activity, account, per_gap, cost))
+    return findings
 
 
 def _launch_time(facts: Facts, account: Account) -> I64:
     """Per gap, time waited for a launch: only in the used steps and only in short gaps."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
-    waiting = np.isin(pieces.category, [Category.LAUNCH.code, Category.LAUNCH_LATENCY.code])
+    waiting = among(pieces.category, [Category.LAUNCH.code, Category.LAUNCH_LATENCY.code])
     start, end = pieces.start[waiting], pieces.end[waiting]
     # Ops that compute on the host (`ops_on_host`) and functions that launch nothing (`hot_python`) are no launching.
     length = dispatching(facts, start, end)
     per_gap = np.bincount(pieces.gap[waiting], length, len(gaps)).astype(np.int64)
     row = np.searchsorted(account.rows.bounds, gaps.start, "right") - 1
-    counted = np.isin(row, facts.used_rows(account)) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
+    counted = among(row, facts.used_rows(account)) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
     return np.where(counted, per_gap, 0)
 
 
@@ -124,8 +125,8 @@ def _launch(facts: Facts, device: int) -> str:
 
 def _optimizer_lines(facts: Facts, places: tuple[Where, ...]) -> str:
     """Code for the optimizer this profile shows, nothing where it shows none (inference)."""
-    found = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
-    name = next((match[1] for match in found if match), None)
+    matches = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
+    name = next((match[1] for match in matches if match), None)
     lines = [] if name is None else [remedy(OPTIMIZER, facts.workload).format(name=name)]
     if any((place.annotation or "").startswith("Optimizer.zero_grad#") for place in places):
         lines.append(remedy(ZERO_GRAD, facts.workload))

@@ -20,7 +20,7 @@ RULE = Rule(
     pages=("ranks",),
     tells=(Category.LAUNCH,),
     tells_beside=True,
-    finds="The host launches several devices' work one device after another, from one thread or several.",
+    finds="The host launches work of several devices one after another.",
     statement="""\
 One thread launches nearly all kernels of several devices, each device's in one run per step (at most `TURNS` runs), and
 a device waits for its launches while the thread makes those of others (not while it is blocked in a wait, which is no
@@ -95,15 +95,15 @@ def find(facts: Facts) -> list[Finding]:
     return _one_thread(facts, found) if found.one_thread else _several_threads(facts, found, facts.mean_step_ns)
 
 
-def _several_threads(facts: Facts, found: Balance, step_ns: int) -> list[Finding]:
-    waits = found.turn_wait_ns
-    cost, late = max(waits) - min(waits), found.devices[waits.index(max(waits))]
-    if late == found.first or not worth_telling(facts, cost) or min(found.compute_ns) < FINDING_SHARE * step_ns:
+def _several_threads(facts: Facts, uneven: Balance, step_ns: int) -> list[Finding]:
+    waits = uneven.turn_wait_ns
+    cost, late = max(waits) - min(waits), uneven.devices[waits.index(max(waits))]
+    if late == uneven.first or not worth_telling(facts, cost) or min(uneven.compute_ns) < FINDING_SHARE * step_ns:
         return []  # threads that hardly launch anything do not take turns
     return [
         Finding(
             rule=RULE.id,
-            title=f"Threads launch {len(found.devices)} devices one after another",
+            title=f"Threads launch {len(uneven.devices)} devices one after another",
             why=(
                 f"Each device is given its whole step before the next is given any: device {late} waits "
                 f"{format_ns(max(waits))} per step while another is launched, another device {format_ns(min(waits))}. "
@@ -119,30 +119,30 @@ def _several_threads(facts: Facts, found: Balance, step_ns: int) -> list[Finding
     ]
 
 
-def _one_thread(facts: Facts, found: Balance) -> list[Finding]:
+def _one_thread(facts: Facts, uneven: Balance) -> list[Finding]:
     """A step takes what the device takes that loses least: by its own turns, or waiting in an exchange for the last."""
-    cost = max(found.others_ns)
+    cost = max(uneven.others_ns)
     if not worth_telling(facts, cost):
         return []
-    held_up = [min(exchange - min(found.exchange_ns), cost) for exchange in found.exchange_ns]
+    held_up = [min(exchange - min(uneven.exchange_ns), cost) for exchange in uneven.exchange_ns]
     left = max(
-        window - waits - late for window, waits, late in zip(found.window_ns, found.others_ns, held_up, strict=True)
+        window - waits - late for window, waits, late in zip(uneven.window_ns, uneven.others_ns, held_up, strict=True)
     )
-    saving = max(max(found.window_ns) - left, 0)
-    last = found.devices[found.others_ns.index(cost)]
-    several = sum(worth_telling(facts, waits) for waits in found.others_ns)
+    saving = max(max(uneven.window_ns) - left, 0)
+    last = uneven.devices[uneven.others_ns.index(cost)]
+    several = sum(worth_telling(facts, waits) for waits in uneven.others_ns)
     why = (
         f"Each device is given its whole step before the next is given any: device {last} waits {format_ns(cost)} per "
         "step while the thread launches for the others."
     )
     if several > 1:
-        why += f" {several} of {len(found.devices)} devices wait so; the figures are those of device {last}."
+        why += f" {several} of {len(uneven.devices)} devices wait so; the figures are those of device {last}."
     if worth_telling(facts, min(saving, max(held_up))):
         why += " The others wait for it where they exchange data."
     return [
         Finding(
             rule=RULE.id,
-            title=f"One thread launches {len(found.devices)} devices one after another",
+            title=f"One thread launches {len(uneven.devices)} devices one after another",
             why=why,
             fix=paragraphs(remedy(_CURE, facts.workload)),
             cost_ns_per_step=cost,

@@ -13,7 +13,7 @@ from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.placement import METADATA_OPS
 from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.dispatch import not_dispatching, prologue_time, waiting_for_launches
-from stepscope.diagnosis.eager import eager_dispatch
+from stepscope.diagnosis.eager import eager_device
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.host_stretches import HostStretches
@@ -117,17 +117,17 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Finding | None:
-    found = _stretches(facts, activity, account)
-    work = work_in(facts, account, Category.LAUNCH, found)
+    stretches = _stretches(facts, activity, account)
+    work = work_in(facts, account, Category.LAUNCH, stretches)
     if work is None:
         return None
-    spans: iv.Intervals = (found.start, found.end)
+    spans: iv.Intervals = (stretches.start, stretches.end)
     return Finding(
         rule=RULE.id,
         device=account.rows.device,
         title="The device waits more than a millisecond for its next op",
         why=in_words(facts, work, "the host takes more than a millisecond to launch the next op"),
-        fix=paragraphs(_fix(facts, found)),
+        fix=paragraphs(_fix(facts, stretches)),
         confidence="medium",
         cost_ns_per_step=work.cost_ns_per_step,
         saving_ns_per_step=work.cost_ns_per_step,
@@ -137,14 +137,14 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
     )
 
 
-def _fix(facts: Facts, found: HostStretches) -> str:
+def _fix(facts: Facts, stretches: HostStretches) -> str:
     """What helps against what runs in the longest of the stretches."""
-    views = _views(facts, found)
+    views = _views(facts, stretches)
     if views:
         return "\n".join([views, remedy(_FEWER_VIEWS, facts.workload)])
-    longest = (found.end - found.start).argmax(0, keepdims=True)
+    longest = (stretches.end - stretches.start).argmax(0, keepdims=True)
     is_op, outer = _ops(facts)
-    inside = covering(facts, found.track[longest], found.start[longest], found.end[longest])
+    inside = covering(facts, stretches.track[longest], stretches.start[longest], stretches.end[longest])
     op = int(outer[inside[0]]) if inside[0] >= 0 else -1
     cures = [remedy(_CURE, facts.workload)] if op < 0 else _cures(facts, op, is_op)
     return "\n".join([*cures, _BEHIND])
@@ -164,16 +164,16 @@ def _outer_ops(facts: Facts) -> Rows:
     return np.flatnonzero(is_outermost(slices.kind == Kind.HOST_OP, slices.parent))
 
 
-def _views(facts: Facts, found: HostStretches) -> str | None:
+def _views(facts: Facts, stretches: HostStretches) -> str | None:
     """What is said of ops that only describe tensors, where they are many and most of what the host does."""
     slices = facts.trace.slices
     ops = _outer_ops(facts)
-    at = np.searchsorted(found.start, slices.start_ns[ops], "right") - 1
-    inside = (at >= 0) & (slices.start_ns[ops] < found.end[at]) & (slices.track[ops] == found.track[at])
+    at = np.searchsorted(stretches.start, slices.start_ns[ops], "right") - 1
+    inside = (at >= 0) & (slices.start_ns[ops] < stretches.end[at]) & (slices.track[ops] == stretches.track[at])
     ops = ops[inside]
     ops = ops[mapped(slices.name[ops], facts.trace.strings, METADATA_OPS.__contains__, np.bool_)]
     taken = int(slices.dur_ns[ops].sum())
-    if ops.size < MANY_INNER_OPS * found.start.size or 2 * taken < int((found.end - found.start).sum()):
+    if ops.size < MANY_INNER_OPS * stretches.start.size or 2 * taken < int((stretches.end - stretches.start).sum()):
         return None
     names, counts = np.unique(slices.name[ops], return_counts=True)
     most = facts.trace.strings[int(names[counts.argmax()])]
@@ -199,9 +199,9 @@ def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Host
     gaps, pieces = account.idle.gaps, account.idle.pieces
     start, end, track, gap = waiting_for_launches(facts, account, account.idle.causes)
     told = np.zeros(len(activity), np.bool_)
-    eager = eager_dispatch(facts, activity, account)
+    eager = eager_device(facts, activity, account)
     if eager is not None:
-        told = eager[0]
+        told = eager.ops
     free = ~told[gaps.cause_op[gap]]
     start, end, track, gap = start[free], end[free], track[free], gap[free]
     others = [not_dispatching(facts), *prologue_time(facts, account).values()]

@@ -18,7 +18,7 @@ RULE = Rule(
     scope="device",
     pages=("ops",),
     tells=(Category.SYNC,),
-    finds="The loop around the steps waits for the device each time, and the device then waits for the next step.",
+    finds="The loop around the steps waits for the device each time, and the device then for the next step.",
     statement="""\
 The accounting books idle time to `sync`, and the wait is a bare synchronise call (outside of any op) with no launch
 between it and the beginning or the end of its step. It hands over no value, so it mostly serves a timer: the cost is
@@ -36,12 +36,12 @@ finding: the notice `wait_measures` tells of them.""",
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    found = []
+    findings = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
         own = [sync for sync in syncs if sync.owner is Owner.LOOP and sync.cost_ns > 0]
         if own and account.rows.device is not None:
-            found.append(_finding(facts, account.rows.device, own))
-    return found
+            findings.append(_finding(facts, account.rows.device, own))
+    return findings
 
 
 def _finding(facts: Facts, device: int, syncs: list[Sync]) -> Finding:

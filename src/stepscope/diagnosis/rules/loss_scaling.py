@@ -12,7 +12,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import TENSORFLOW, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import Bools, TrackKind
 from stepscope.units import format_ns
@@ -33,7 +33,7 @@ waits are among those of `sync_bound`; here they have a cure of their own. Of Te
 is in the branch of a `LossScaleOptimizer` (`LossScaleOptimizer/cond`; of Keras 3 a bare `cond` that updates in an
 optimizer's scope, beside ops that ask whether values are finite), or right behind a copy to the host that belongs to
 it.""",
-    needs="Launches and the host's waits; Python frames tell the scaler's from others.",
+    needs="Launches and the host's waits; Python frames tell whose.",
     cure="A step without the wait for the check of the gradients.",
     example="`scaler.step(optimizer)` of `torch.amp.GradScaler`, in fp16 on a device that has bf16.",
     cures_part_of=("sync_bound", "launch_bound", "long_launch"),
@@ -79,14 +79,14 @@ def find(facts: Facts) -> list[Finding]:
         found_there = (_branching(facts, *device, branch) for device in facts.devices) if branch.any() else ()
         return [finding for finding in found_there if finding is not None]
     waits = _waits_of_scaler(facts)
-    found = []
+    findings = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
         guilty = [sync for sync in syncs if sync.cost_ns > 0 and waits.issuperset(sync.slices)]
         if guilty:
             slices = tuple(one for sync in guilty for one in sync.slices)
             cost = facts.per_step(sum(sync.cost_ns for sync in guilty))
             blocked = facts.per_step(sum(sync.blocked_ns for sync in guilty))
-            found.append(
+            findings.append(
                 Finding(
                     rule=RULE.id,
                     device=account.rows.device,
@@ -104,7 +104,7 @@ def find(facts: Facts) -> list[Finding]:
                     change=without_waits(facts, slices, wait_sites(facts)),
                 )
             )
-    return found
+    return findings
 
 
 def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch: Bools) -> Finding | None:
@@ -113,13 +113,13 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
         return None
     slices, used = facts.trace.slices, _used_time(facts, account)
     on_host = np.flatnonzero(branch & (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
-    inside = iv.union(slices.start_ns[on_host], slices.start_ns[on_host] + slices.dur_ns[on_host])
+    inside = iv.of(slices, on_host)
     idle = iv.union(account.idle.gaps.start, account.idle.gaps.end)
     asked = np.flatnonzero(
         (activity.category == Category.COPY_D2H.code)
         & (branch[activity.slice] | ((activity.call >= 0) & branch[activity.call]))
     )
-    behind = np.isin(account.idle.gaps.start, activity.end[asked])
+    behind = among(account.idle.gaps.start, activity.end[asked])
     waiting = iv.joined([iv.intersect(idle, inside), (account.idle.gaps.start[behind], account.idle.gaps.end[behind])])
     cost = facts.per_step(iv.measure(iv.intersect(waiting, used)))
     if not cost:
@@ -150,15 +150,14 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
 
 
 def _used_time(facts: Facts, account: Account) -> iv.Intervals:
-    rows = np.array(facts.used_rows(account), np.int64)
-    return iv.union(account.rows.bounds[rows], account.rows.bounds[rows + 1])
+    return iv.union(*facts.used_windows(account))
 
 
 def _waits_of_scaler(facts: Facts) -> set[int]:
     """Per check of the gradients, the next wait of its thread, if it is an item's."""
     slices, waits = facts.trace.slices, facts.host.waits
     named = mapped(slices.name, facts.trace.strings, lambda name: name.endswith(_CHECK), np.bool_)
-    found = set()
+    of_scaler = set()
     for check in np.flatnonzero(named).tolist():
         mine = waits.slice[slices.track[waits.slice] == slices.track[check]]
         later = mine[slices.start_ns[mine] >= facts.trace.end_ns(check)]
@@ -166,8 +165,8 @@ def _waits_of_scaler(facts: Facts) -> set[int]:
             wait = int(later[np.argmin(slices.start_ns[later])])
             frames = _frames(facts, wait)
             if facts.locator.outermost_op(wait) == "aten::item" and (not frames or _in_scaler(facts, wait)):
-                found.add(wait)
-    return found
+                of_scaler.add(wait)
+    return of_scaler
 
 
 _CHECK = "_amp_foreach_non_finite_check_and_unscale_"

@@ -30,7 +30,7 @@ cores; where some do not use them, `tensor_cores_unused` says so instead. Where 
 Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %).""",
         ),
     ),
-    needs="Kernels by name; shapes, for what memory allows.",
+    needs="Names of kernels; shapes, for the saving.",
     cure="A step whose matrix kernels run in 16 bits.",
     example="A model that trains in fp32 on an A100.",
     tried_for=("PyTorch", "TensorFlow"),
@@ -39,13 +39,13 @@ Below this share of kernel time in 16 bits or fewer, precision is worth a findin
 
 def find(facts: Facts) -> list[Finding]:
     """At most one finding per device."""
-    found = []
+    findings = []
     for work in matrix_works(facts):
         device = work.work.activity.device
         precision = precision_of(type(facts.kernels)(tuple(u for u in facts.kernels.uses if u.device == device)))
         if not work.uses(unused_of(work)) and _is_wide(precision) and work.uses(is_wide):
-            found.append(_finding(work, precision))
-    return found
+            findings.append(_finding(work, precision))
+    return findings
 
 
 def _is_wide(precision: PrecisionShares) -> bool:

@@ -107,7 +107,7 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device whose chains gain enough."""
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
     older = facts.workload.framework == PYTORCH and facts.workload.is_before(_INDUCTOR)
-    found = _runs(facts) if facts.workload.framework == TENSORFLOW else []
+    findings = _runs(facts) if facts.workload.framework == TENSORFLOW else []
     for work in facts.work:
         attention = unfused_sites(facts, work)
         chains = fusable_chains(
@@ -117,21 +117,21 @@ def find(facts: Facts) -> list[Finding]:
             continue
         gained = int((chains.now_ns - chains.fused_ns)[chains.used].sum())
         if gained and facts.per_step(gained) >= least:
-            found.append(_finding(facts, chains))
-    return found
+            findings.append(_finding(facts, chains))
+    return findings
 
 
 def _runs(facts: Facts) -> list[Finding]:
     """One finding per device on which memory-bound kernels of TensorFlow run in a row."""
-    found = []
+    findings = []
     for activity, account in facts.devices:
         rows = np.array(facts.used_rows(account), np.intp)
         runs = memory_bound_runs(facts.trace, activity, rows, account.rows.bounds)
         if runs is not None:
             cost = facts.per_step(int((activity.end - activity.start)[runs.ops].sum()))
             if cost >= RUN_SHARE * (facts.mean_step_ns or 0) and cost >= FINDING_NS:
-                found.append(_in_a_row(facts, activity, runs, cost))
-    return found
+                findings.append(_in_a_row(facts, activity, runs, cost))
+    return findings
 
 
 def _in_a_row(facts: Facts, activity: DeviceActivity, runs: Runs, cost: int) -> Finding:

@@ -9,21 +9,32 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.hot_functions import HotFunction, hot_functions
+from stepscope.analysis.learning import ops_share
 from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN, TOLD_SHARE
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import calls_of, longest_line
+from stepscope.diagnosis.left_on_host import at_best
+from stepscope.diagnosis.limits import OWN_CODE_OPS_SHARE
 from stepscope.diagnosis.numbers_read import Reads, most_reads
 from stepscope.diagnosis.op_loops import LOOP_TURNS, SMALL_OP_NS, OpLoop, longest_loop
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.remedies.fitting import Remedies
-from stepscope.diagnosis.remedies.overhead import AROUND_OPS, IN_FEW_OPS, READ_AT_ONCE
+from stepscope.diagnosis.remedies.overhead import (
+    AROUND_OPS,
+    IN_FEW_OPS,
+    OWN_FUNCTIONS,
+    READ_AT_ONCE,
+    SAVES_AT_MOST,
+)
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
 from stepscope.record import record
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
+from stepscope.trace.tables import Bools
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.change import Change
 
@@ -43,8 +54,9 @@ of the used steps. Functions are named by the time in their own code, the progra
 line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
 and at most the Python of the function that reads, too. A loop of small ops in a function of the program (one op
 `LOOP_TURNS` times or more in one call, `SMALL_OP_NS` at most in the mean) that takes `PYTHON_OVERHEAD_SHARE` of the
-steps saves at least the Python around the ops, and at most the ops and their backward pass, too. What of other Python
-a cure takes away is not known: recording makes this time longer, too.""",
+steps saves at least the Python around the ops, and at most the ops and their backward pass, too. Where neither is,
+functions of the program with less than `OWN_CODE_OPS_SHARE` of their time in ops, and `PYTHON_OVERHEAD_SHARE` of the
+steps, save at most that. What of other Python a cure takes away is not known.""",
     limits=(
         Limit(
             "PYTHON_OVERHEAD_SHARE",
@@ -60,10 +72,10 @@ times as long, and models of a usual size have 1 to 5 %.""",
             "Chosen: longer ops take it for what they compute rather than for being called, while recorded, too.",
         ),
     ),
-    shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
+    shared_limits=("DISPATCH_GAP_NS", "OWN_CODE_OPS_SHARE", "TOLD_SHARE"),
     needs="Python frames, of a job without a device.",
-    cure="A step without the reads of numbers or the loop of small ops, where these are many; to first order. Else "
-    "none: how much of this Python goes is known from a measured run only.",
+    cure="A step without the reads of numbers, the loop of small ops or the functions that compute in Python, where "
+    "these take much; to first order. Else none: how much of this Python goes is known from a measured run only.",
     example="Millions of small tensors that are handled one by one.",
     tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
@@ -84,11 +96,9 @@ def find(facts: Facts) -> list[Finding]:
 
 def _outside_callbacks(facts: Facts, account: Account) -> int:
     """What is booked to Python in the used steps, in no callback."""
-    rows = np.array(facts.used_rows(account), np.intp)
-    windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+    windows = facts.used_windows(account)
     slices, called = facts.trace.slices, in_callbacks(facts)
-    start = slices.start_ns[called]
-    spans = iv.union(start, start + slices.dur_ns[called])
+    spans = iv.of(slices, called)
     return iv.measure(iv.subtract(host_time(facts.trace, facts.host, Category.PYTHON, windows), spans))
 
 
@@ -106,10 +116,10 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
     reads, loop = most_reads(facts, in_callbacks(facts)), longest_loop(facts, in_callbacks(facts))
     known = filter(None, (_loop_gone(facts, loop), _reads_gone(facts, reads, cost, functions)))
-    gone = max(known, key=lambda each: each.most_ns, default=None)
+    gone = max(known, key=lambda each: each.most_ns, default=None) or _own_gone(facts, cost, functions)
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
-    best = gone.best_step_ns(facts) if gone else None
+    best, cures = (gone.best_step_ns(facts), gone.cures) if gone else (None, (OWN_FUNCTIONS,))
     return Finding(
         rule=RULE.id,
         title=f"Python around the ops takes {share} of each step",
@@ -119,12 +129,10 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
             + (f" {loop.told(facts)}." if loop else "")
             + (f" Numbers of tensors are read one at a time: {reads.told(facts)}." if reads else "")
         ),
-        fix=paragraphs(
-            "\n".join(remedy(each, facts.workload) for each in (*([gone.cure] if gone else []), AROUND_OPS))
-        ),
+        fix=paragraphs("\n".join(remedy(each, facts.workload) for each in (*cures, AROUND_OPS))),
         cost_ns_per_step=cost,
         saving_ns_per_step=facts.per_step(iv.measure(gone.spans)) if gone else None,
-        change=Change(host={facts.host.main: gone.spans}) if gone else None,
+        change=Change(host={facts.host.main: gone.spans}) if gone and len(gone.spans[0]) else None,
         best_step_ns=best,
         prediction_basis="first_order" if gone else None,
         not_determined=None if gone else "how much of this Python a cure takes away: time the job with it",
@@ -139,17 +147,17 @@ class _Gone:
     """What a cure takes away: at least some stretches of time, at most more around them."""
 
     where: tuple[Where, ...]
-    """None where no line is known of a function that is told anyway."""
     spans: iv.Intervals
     most_ns: int
     """In all used steps."""
-    cure: Remedies
+    cures: tuple[Remedies, ...]
+    """What comes before that of all Python around ops."""
     all_of: str | None
     """The function whose time all of it is."""
 
     def best_step_ns(self, facts: Facts) -> int | None:
         mean = facts.mean_step_ns
-        return None if mean is None else max(mean - facts.per_step(self.most_ns), 0)
+        return None if mean is None else at_best(max(mean - facts.per_step(self.most_ns), 0), mean)
 
 
 def _loop_gone(facts: Facts, loop: OpLoop | None) -> _Gone | None:
@@ -157,7 +165,7 @@ def _loop_gone(facts: Facts, loop: OpLoop | None) -> _Gone | None:
     if loop is None or loop.ns < PYTHON_OVERHEAD_SHARE * facts.used_ns:
         return None
     where = replace(loop.where, ns_per_step=facts.per_step(loop.ns))
-    return _Gone((where,), loop.between, loop.ns, IN_FEW_OPS, all_of=loop.function)
+    return _Gone((where,), loop.between, loop.ns, (IN_FEW_OPS, OWN_FUNCTIONS), all_of=loop.function)
 
 
 def _reads_gone(facts: Facts, reads: Reads | None, cost: int, functions: tuple[HotFunction, ...]) -> _Gone | None:
@@ -166,8 +174,22 @@ def _reads_gone(facts: Facts, reads: Reads | None, cost: int, functions: tuple[H
     if reads is None or facts.per_step(reads.ns) < TOLD_SHARE * cost:
         return None
     around = sum(each.ns for each in functions if each.frame.is_users and each.frame.function == reads.where.function)
-    where = () if reads.where.defined else (reads.where,)
-    return _Gone(where, reads.spans, reads.ns + around, READ_AT_ONCE, all_of=None)
+    return _Gone((reads.where,), reads.spans, reads.ns + around, (READ_AT_ONCE, OWN_FUNCTIONS), all_of=None)
+
+
+def _own_gone(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> _Gone | None:
+    """At most all that functions of the program take in which hardly an op runs: they compute in Python."""
+    slices, windows = facts.trace.slices, iv.joined([facts.used_windows(account) for account in facts.working])
+    calls = [
+        iv.intersect(iv.of(slices, calls_of(facts, _used(facts), each.frame)), windows)
+        for each in functions
+        if each.frame.is_users
+    ]
+    own = iv.joined(spans for spans in calls if ops_share(facts.trace, spans) < OWN_CODE_OPS_SHARE)
+    most = min(iv.measure(own), cost * len(facts.used))
+    if most < PYTHON_OVERHEAD_SHARE * facts.used_ns:
+        return None
+    return _Gone((), iv.EMPTY, most, (OWN_FUNCTIONS, SAVES_AT_MOST), all_of=None)
 
 
 def _in(each: HotFunction, gone: _Gone | None) -> bool:
@@ -177,9 +199,12 @@ def _in(each: HotFunction, gone: _Gone | None) -> bool:
 def _place(facts: Facts, each: HotFunction) -> Where:
     """A function's line that takes most of its time, where lines are known, with all that passes in its own code."""
     frame, ns = each.frame, facts.per_step(each.ns)
-    within = np.isin(np.searchsorted(facts.markers.start, facts.trace.slices.start_ns, "right") - 1, facts.used)
-    longest = longest_line(facts, calls_of(facts, within, frame), frame)
-    return replace(longest, ns_per_step=ns)
+    return replace(longest_line(facts, calls_of(facts, _used(facts), frame), frame), ns_per_step=ns)
+
+
+def _used(facts: Facts) -> Bools:
+    """Which slices begin in the used steps."""
+    return among(np.searchsorted(facts.markers.start, facts.trace.slices.start_ns, "right") - 1, facts.used)
 
 
 def _called(facts: Facts, each: HotFunction) -> str:

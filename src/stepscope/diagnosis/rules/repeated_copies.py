@@ -18,7 +18,7 @@ RULE = Rule(
     id="repeated_copies",
     scope="device",
     pages=("ops",),
-    finds="Copies of one size within the device, from one place in the program, many times in every step.",
+    finds="Copies of one size within the device, from one place, many times in every step.",
     statement="""\
 One op makes `REPEATED_COPIES` or more copies within the device per step, all of the same size, in at least
 `RECURS_SHARE` of the used steps. The cost is the time in which the device does nothing but these copies. That they
@@ -34,7 +34,7 @@ graphs are told by `graph_copies`, copies between host and device, and between d
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and place."""
-    found = []
+    findings = []
     for (activity, account), groups, beside in zip(facts.devices, facts.copies, facts.graph_copies, strict=True):
         around = activity.slice[beside.ops]
         for copies in groups:
@@ -42,8 +42,8 @@ def find(facts: Facts) -> list[Finding]:
                 continue
             size = size_of_many(facts, copies)
             if size is not None and facts.per_step(copies.exposed_ns):
-                found.append(_finding(facts, account, copies, size))
-    return found
+                findings.append(_finding(facts, account, copies, size))
+    return findings
 
 
 def _finding(facts: Facts, account: Account, copies: Copies, size: int) -> Finding:

@@ -27,7 +27,7 @@ RULE = Rule(
     id="slow_steps",
     scope="device",
     pages=("ops",),
-    finds="Now and then a step takes much longer, for a cause that the other steps do not have.",
+    finds="Now and then a step takes much longer, for a cause that others do not have.",
     statement="""\
 Steps set apart by `analysis.slow_steps` (limit `SLOW_STEP_SHARE`), grouped by cause. The cost is what they take longer,
 spread over all timed steps; of one such step it says that it was seen once. What the profiler itself does, and what is
@@ -61,21 +61,21 @@ _CURES: dict[Category, Remedies] = {
 def find(facts: Facts) -> list[Finding]:
     """One finding per cause."""
     groups: dict[Category, list[SlowStep]] = {}
-    for found in facts.slow:
-        if found.cause is not Category.PROFILER and not found.once and not found.no_core:
-            groups.setdefault(found.cause, []).append(found)
+    for slow in facts.slow:
+        if slow.cause is not Category.PROFILER and not slow.once and not slow.no_core:
+            groups.setdefault(slow.cause, []).append(slow)
     return [_finding(facts, cause, group) for cause, group in groups.items()]
 
 
 def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
     steps = len(facts.timed)
-    cost = round(sum(found.excess_ns for found in group) / steps)
-    seen = [_longest(facts, found) for found in group]
+    cost = round(sum(slow.excess_ns for slow in group) / steps)
+    seen = [_longest(facts, slow) for slow in group]
     places = dict.fromkeys(place for place, _ in seen if place)
     period = spacing(tuple(group))
     often = f"every {format_count(period)}th" if period else f"{len(group)} of {steps}"
     takes = "takes" if period or len(group) == 1 else "take"
-    longer = format_ns(round(sum(found.excess_ns for found in group) / len(group)))
+    longer = format_ns(round(sum(slow.excess_ns for slow in group) / len(group)))
     return Finding(
         rule=RULE.id,
         title=f"Slow steps: {often} {takes} {longer} longer, as {_DOING[cause]}",
@@ -89,6 +89,7 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
         device=facts.accounts[group[0].account].rows.device,
         where=tuple(places)[:SHOWN],
         evidence=tuple(evidence for _, evidence in seen)[:SHOWN],
+        untried=cause is not Category.GC,
     )
 
 
@@ -99,9 +100,11 @@ def _longest(facts: Facts, slow: SlowStep) -> tuple[Where, Evidence]:
     assert row is not None
     start, end = int(account.rows.bounds[row]), int(account.rows.bounds[row + 1])
     gap = gap_at(facts, slow.account, (start, end), slow.cause)
-    compiled = [found for found in (facts.xla.compilations if facts.xla else ()) if found.step == slow.step]
+    compiled = [
+        compilation for compilation in (facts.xla.compilations if facts.xla else ()) if compilation.step == slow.step
+    ]
     if slow.cause in (Category.COMPILE, Category.GRAPH_BUILD) and compiled:
-        place = facts.locator.where(max(compiled, key=lambda found: found.ns).slice)
+        place = facts.locator.where(max(compiled, key=lambda compilation: compilation.ns).slice)
     else:
         place = gap.where if gap else Where()
         if place.file is None and place.annotation is None:
@@ -130,16 +133,17 @@ def _number(facts: Facts, step: int) -> int:
 
 
 def _why(facts: Facts, cause: Category, group: list[SlowStep], period: int | None) -> str:
+    counted = ", counted to the end of the last device," if len(facts.working) > 1 else ""
     usual = format_ns(facts.mean_step_ns or 0)
     listed = ", ".join(
-        f"step {_number(facts, found.step)} {format_ns(int(facts.step_ns[found.step]))}" for found in group[:SHOWN]
+        f"step {_number(facts, each.step)} {format_ns(int(facts.step_ns[each.step]))}" for each in group[:SHOWN]
     )
     more = f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
-    text = f"A usual step takes {usual}; {listed}{more}."
+    text = f"A usual step{counted} takes {usual}; {listed}{more}."
     changes = dict.fromkeys(
-        f"`{found.module}` was compiled again because its inputs changed ({found.changed})"
-        for found in (facts.xla.compilations if facts.xla else ())
-        if found.changed and found.step in {slow.step for slow in group}
+        f"`{each.module}` was compiled again because its inputs changed ({each.changed})"
+        for each in (facts.xla.compilations if facts.xla else ())
+        if each.changed and each.step in {slow.step for slow in group}
     )
     if cause in (Category.COMPILE, Category.GRAPH_BUILD) and changes:
         text += f" {'; '.join(list(changes)[:2])}."

@@ -57,7 +57,7 @@ follows then works on the whole tensor too, the prediction does not know.""",
 So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay.""",
         ),
     ),
-    needs="Launches and the host's waits; shapes, for what a replacement takes.",
+    needs="Launches and the host's waits; shapes, for the saving.",
     cure="A step without these waits, all of them together.",
     example="`loss.item()` in every step, or `if mask.any():`.",
     host_bound=True,
@@ -67,15 +67,15 @@ So many places that wait for nothing yet are tried as the next ones of a chain: 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device: its costly waits as one set."""
-    found = []
+    findings = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
         own = [sync for sync in syncs if sync.owner is Owner.PROGRAM]
         total = sum(sync.cost_ns for sync in own)
         cost, least = facts.per_step(total), WAIT_SHARE * total
         guilty = [sync for sync in own if sync.cost_ns > 0 and sync.cost_ns >= least]
         if cost and guilty:
-            found.append(_finding(facts, account.rows.device, cost, guilty))
-    return found
+            findings.append(_finding(facts, account.rows.device, cost, guilty))
+    return findings
 
 
 def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> Finding:

@@ -28,7 +28,7 @@ Kernels of matrix multiplications, convolutions or attention certainly (by name)
 unknown kernels never count. Where mixed precision is on, what is left in 32 bits is `amp_partial`. The saving is the
 ratio of the device's peaks (`hardware`), which is the most the change can gain, and, where bytes are known, no more
 than memory allows (`analysis/narrower.py`); without known peaks it is not determined.""",
-    needs="Kernels by name; shapes, for what memory allows.",
+    needs="Names of kernels; shapes, for the saving.",
     cure="A step whose matrix kernels run at the tensor cores' peak.",
     example="fp16 products with sizes that the library gives to ordinary lanes.",
     tried_for=("PyTorch", "TensorFlow"),

@@ -18,7 +18,7 @@ Kernels of matrix multiplications or convolutions compute in fp32 and certainly 
 although the device (NVIDIA from Ampere on) multiplies TF32 faster than fp32. TF32 keeps fp32's range and storage and
 rounds operands to 10 bits of mantissa: it changes one setting, where 16 bits (`tensor_cores_unused`) gain more. The
 saving is the ratio of the two peaks, and where bytes are known no more than memory allows.""",
-    needs="Kernels by name; shapes, for what memory allows.",
+    needs="Names of kernels; shapes, for the saving.",
     cure="A step whose fp32 products run as TF32.",
     example="`torch.backends.cuda.matmul.allow_tf32 = False`, PyTorch's default.",
     tried_for=("PyTorch", "TensorFlow"),

@@ -83,7 +83,7 @@ def _launches(facts: Facts, account: Account) -> int:
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    found = []
+    findings = []
     kinds = {described.id: described.kind for described in facts.trace.info.devices}
     for activity, account in facts.devices:
         if kinds.get(activity.device, "gpu") != "gpu":
@@ -92,7 +92,7 @@ def find(facts: Facts) -> list[Finding]:
         launches, transfers = _launches(facts, account), booked(facts, account, *_TRANSFERS)
         if not 0 < compute < min(LITTLE_WORK_NS, launches + transfers):
             continue
-        found.append(
+        findings.append(
             Finding(
                 rule=RULE.id,
                 device=activity.device,
@@ -110,4 +110,4 @@ def find(facts: Facts) -> list[Finding]:
                 not_determined="How long the step takes on the CPU, or with a larger batch: time both.",
             )
         )
-    return found
+    return findings

@@ -18,7 +18,7 @@ RULE = Rule(
     id="worker_starts",
     scope="host",
     pages=("input",),
-    finds="The loader's worker processes are started anew each time the loop over it begins.",
+    finds="The loader's workers are started anew each time the loop over it begins.",
     statement="""\
 The loop's thread is in a loader's frames that start worker processes, or wait for those of the epoch before to end, and
 the accounting books that to `input`; so is as much of the wait for an epoch's first batch as it exceeds the usual one,

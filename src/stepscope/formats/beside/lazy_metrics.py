@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from stepscope.formats.beside.rows import table_of
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 
-_TIME = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?(\d+(?:\.\d+)?)us$")
+_TIME = regex(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?(\d+(?:\.\d+)?)us$")
 _NS = (86_400e9, 3_600e9, 60e9, 1e9, 1e6, 1e3)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)B$")
+_SIZE = regex(r"(\d+(?:\.\d+)?)([KMGTP]?)B$")
 _MOST_DIGITS = 18
 """Of a count: more is more than a column holds."""
-_LINE = re.compile(r"\s*(Metric|Counter|TotalSamples|Accumulator|Value):\s*(.{1,300})$")
+_LINE = regex(r"\s*(Metric|Counter|TotalSamples|Accumulator|Value):\s*(.{1,300})$")
 
 
 class MetricReading(NamedTuple):
@@ -36,7 +36,7 @@ class MetricReading(NamedTuple):
 
 def parsed(report: str) -> dict[str, MetricReading]:
     """Readings by name; lines that are none are passed over."""
-    found: dict[str, MetricReading] = {}
+    readings: dict[str, MetricReading] = {}
     name = None
     for line in report.splitlines():
         said = _LINE.match(line)
@@ -49,10 +49,10 @@ def parsed(report: str) -> dict[str, MetricReading]:
             continue
         elif what == "Accumulator":
             total, unit = _amount(value)
-            found[name] = found.get(name, MetricReading(0))._replace(total=total, unit=unit)
+            readings[name] = readings.get(name, MetricReading(0))._replace(total=total, unit=unit)
         elif value.isdecimal() and len(value) <= _MOST_DIGITS:
-            found[name] = found.get(name, MetricReading(0))._replace(times=int(value))
-    return found
+            readings[name] = readings.get(name, MetricReading(0))._replace(times=int(value))
+    return readings
 
 
 def with_metrics(trace: Trace, manifest: Mapping[str, Any] | None, name: str) -> Trace:

@@ -14,13 +14,14 @@ from collections import Counter
 from pathlib import Path
 
 from stepscope.formats.beside.rows import table_of
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 
 _DEVICE = rb"(?P<device>/job:[\w.-]+(?:/[\w:.-]+)*/(?:device:)?[A-Za-z_]+:\d+)\s*$"
-_NODE = re.compile(rb"(?:^|[\s\]])(?P<node>[A-Za-z0-9_.][\w.\\/>-]*): \((?P<op>[A-Za-z_]\w*)\):? ?" + _DEVICE, re.M)
-_EAGER = re.compile(rb"\bExecuting op (?P<op>[A-Za-z_]\w*) in device " + _DEVICE, re.M)
-_JSON = re.compile(rb"\s*(?:\{|\[\s*[\[{\"\]])")
+_NODE = regex(rb"(?:^|[\s\]])(?P<node>[A-Za-z0-9_.][\w.\\/>-]*): \((?P<op>[A-Za-z_]\w*)\):? ?" + _DEVICE, re.M)
+_EAGER = regex(rb"\bExecuting op (?P<op>[A-Za-z_]\w*) in device " + _DEVICE, re.M)
+_JSON = regex(rb"\s*(?:\{|\[\s*[\[{\"\]])")
 _MOST_FILES, _MOST_BYTES, _HEAD = 64, 64 << 20, 4_096
 Placed = tuple[str | None, str, str]
 """Node (None of an op that ran eagerly), op, device."""
@@ -28,12 +29,12 @@ Placed = tuple[str | None, str, str]
 
 def placements(text: bytes) -> Counter[Placed]:
     """How often a text says that an op runs on a device."""
-    found: Counter[Placed] = Counter()
+    counts: Counter[Placed] = Counter()
     for match in _NODE.finditer(text):
-        found[match["node"].decode(), match["op"].decode(), match["device"].decode()] += 1
+        counts[match["node"].decode(), match["op"].decode(), match["device"].decode()] += 1
     for match in _EAGER.finditer(text):
-        found[None, match["op"].decode(), match["device"].decode()] += 1
-    return found
+        counts[None, match["op"].decode(), match["device"].decode()] += 1
+    return counts
 
 
 def with_placements(trace: Trace, path: Path) -> Trace:
@@ -46,27 +47,27 @@ def with_placements(trace: Trace, path: Path) -> Trace:
     path = path.absolute()
     run = path.parent
     for folder in (run, *(run.parents[2:3] if run.parts[-3:-1] == ("plugins", "profile") else ())):
-        found = _in_folder(folder, path)
-        if found:
-            rows = [(*placed, count) for placed, count in found.items()]
+        counts = _in_folder(folder, path)
+        if counts:
+            rows = [(*placed, count) for placed, count in counts.items()]
             strings, table = table_of(trace.strings, t.Placements, rows)
             return dataclasses.replace(trace, strings=strings, placements=table)
     return trace
 
 
 def _in_folder(folder: Path, profile: Path) -> Counter[Placed]:
-    found: Counter[Placed] = Counter()
+    counts: Counter[Placed] = Counter()
     left = _MOST_BYTES
     try:
         files = [entry for entry in sorted(folder.iterdir()) if entry != profile and entry.is_file()]
     except OSError:
-        return found
+        return counts
     for file in files[:_MOST_FILES]:
         text = _text(file, left)
         left -= len(text)
         if b"/job:" in text:
-            found += placements(text)
-    return found
+            counts += placements(text)
+    return counts
 
 
 def _text(path: Path, most: int) -> bytes:

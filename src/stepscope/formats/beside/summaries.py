@@ -58,8 +58,8 @@ def queue_fill(path: str | os.PathLike[str]) -> list[Fill]:
     for folder in (start, *start.parents[:_LEVELS_UP]):
         files = _event_files(folder)
         if files:
-            found = [fill for file in files[:_MOST_FILES] for fill in _read(file)]
-            return sorted(found, key=lambda fill: fill.wall_time)
+            fills = [fill for file in files[:_MOST_FILES] for fill in _read(file)]
+            return sorted(fills, key=lambda fill: fill.wall_time)
     return []
 
 
@@ -95,9 +95,9 @@ def _with_counters(trace: Trace, readings: list[tuple[Fill, int]]) -> Trace:
             [t.NULL] * size,
         ),
     )
-    found = dataclasses.replace(trace, strings=strings, tracks=tracks, counters=counters)
-    check(found)
-    return found
+    counted = dataclasses.replace(trace, strings=strings, tracks=tracks, counters=counters)
+    check(counted)
+    return counted
 
 
 def _extended(table: TableT, columns: Sequence[Sequence[float]]) -> TableT:

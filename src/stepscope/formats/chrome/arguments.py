@@ -17,6 +17,8 @@ class ArgumentColumns:
     def __init__(self, events: RawEvents, builder: TraceBuilder) -> None:
         self.events = events
         self.builder = builder
+        self._looked_up: tuple[t.Rows | None, t.I32] = (None, np.empty(0, np.int32))
+        """Rows that were asked for, and the place of each event among them, -1 for none."""
 
     def rows(self, key: str) -> t.I32:
         """The events that have the argument."""
@@ -26,7 +28,9 @@ class ArgumentColumns:
         """An integer argument, NULL where absent or not a whole number."""
         values = np.full(rows.size, t.NULL, np.int64)
         argument = self.events.argument(key)
-        at, known = _places(rows, argument.rows)
+        if not argument.rows.size:
+            return values
+        at, known = self._places(rows, argument.rows)
         values[at] = argument.ints[known]
         return values
 
@@ -46,9 +50,13 @@ class ArgumentColumns:
         """A text argument as dictionary codes, -1 where absent; numbers and lists as they were written."""
         argument = self.events.argument(key)
         codes = np.full(rows.size, -1, np.int32)
-        at, known = _places(rows, argument.rows)
+        if not argument.rows.size:
+            return codes
+        at, known = self._places(rows, argument.rows)
         raws, ints = argument.texts[known], argument.ints[known]
         codes[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, self._code, np.int32)
+        if (raws >= 0).all():
+            return codes
         used, dense = np.unique(ints[raws < 0], return_inverse=True)
         codes[at[raws < 0]] = np.array([self.builder.text(str(number)) for number in used.tolist()], np.int32)[dense]
         return codes
@@ -57,21 +65,26 @@ class ArgumentColumns:
         """A number that may have a fraction, NaN where absent."""
         argument = self.events.argument(key)
         values = np.full(rows.size, np.nan)
-        at, known = _places(rows, argument.rows)
+        if not argument.rows.size:
+            return values
+        at, known = self._places(rows, argument.rows)
         raws = argument.texts[known]
         values[at[raws < 0]] = argument.ints[known][raws < 0]
         values[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, _number, np.float64)
         return values
 
+    def _places(self, rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:
+        """Where the members of one list stand in another: positions in ``rows``, positions in ``of``."""
+        if self._looked_up[0] is not rows:  # Mostly all slices: one argument after another is asked for.
+            place = np.full(len(self.events), -1, np.int32)
+            place[rows] = np.arange(rows.size, dtype=np.int32)
+            self._looked_up = rows, place
+        at = self._looked_up[1][of].astype(np.intp)
+        known = np.flatnonzero(at >= 0)
+        return at[known], known
+
     def _code(self, raw: str) -> int:
         return self.builder.text(_unquoted(raw))
-
-
-def _places(rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:
-    """Where the members of one rising list stand in another: positions in ``rows``, positions in ``of``."""
-    at = np.searchsorted(rows, of)
-    known = np.flatnonzero(rows[np.minimum(at, rows.size - 1)] == of) if rows.size else np.empty(0, np.intp)
-    return at[known], known
 
 
 def _unquoted(raw: str) -> str:

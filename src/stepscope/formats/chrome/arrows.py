@@ -62,8 +62,8 @@ def _touched(events: RawEvents, targets: t.Rows, slices: t.Rows) -> t.I64:
     following = np.empty(rows.size, np.intp)
     following[order] = np.minimum.accumulate(position[::-1])[::-1]
     following = following[: loose.size]
-    found = following < rows.size
+    touches = following < rows.size
     chosen = rows[order][np.minimum(following, rows.size - 1)]
-    found &= events.lane[chosen] == events.lane[targets[loose]]
-    times[loose[found]] = events.ts_ns[chosen[found]]
+    touches &= events.lane[chosen] == events.lane[targets[loose]]
+    times[loose[touches]] = events.ts_ns[chosen[touches]]
     return times

@@ -14,6 +14,7 @@ from stepscope.formats.chrome.samples import series_names
 from stepscope.formats.chrome.sorting import ChromeFate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import among
 from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
 
 Identifier = int | str | None
@@ -98,7 +99,7 @@ class Conversion(ABC):
 
     def rows_of(self, *kinds: t.Kind) -> t.Rows:
         """The slices of some kinds."""
-        return self.rows[np.isin(self.kinds[self.rows], kinds)]
+        return self.rows[among(self.kinds[self.rows], kinds)]
 
     def rows_with(self, *keys: str) -> t.Rows:
         """The slices that have any of some arguments."""
@@ -112,13 +113,13 @@ class Conversion(ABC):
         e = self.events
         argument = e.argument("name")
         wanted = (self.sorting.named(metadata) & self.sorting.fate.metadata)[argument.rows]
-        found: dict[Lane, str] = {}
+        names: dict[Lane, str] = {}
         for row, number, raw in zip(
             argument.rows[wanted].tolist(), argument.ints[wanted].tolist(), argument.texts[wanted].tolist(), strict=True
         ):
             text = str(number) if raw < 0 else e.raws[raw].strip('"')
-            found[e.lanes[int(e.lane[row])]] = text.strip()
-        return found
+            names[e.lanes[int(e.lane[row])]] = text.strip()
+        return names
 
     def with_seen_devices(self, info: Info, devices: t.I32) -> Info:
         """Only devices that did something, described as far as the profile does. Those it does not describe are of the

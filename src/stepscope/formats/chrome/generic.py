@@ -17,6 +17,7 @@ from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.kineto_schema import describe_run, whole
 from stepscope.formats.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.names.hosts import step_marker
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
 from stepscope.trace.trace import ANY_EVENTS, Info, Trace
@@ -24,10 +25,10 @@ from stepscope.trace.trace import ANY_EVENTS, Info, Trace
 PYTHON_CATEGORY = "FEE"
 """VizTracer's "function entry and exit"."""
 
-_FUNCTION = re.compile(r"(?P<name>[^\s(]+) \((?P<file>.*):(?P<line>\d+)\)$", re.DOTALL)
-_RANGE = re.compile(r"(?P<name>.*) \(.*:\d+\)$", re.DOTALL)
+_FUNCTION = regex(r"(?P<name>[^\s(]+) \((?P<file>.*):(?P<line>\d+)\)$", re.DOTALL)
+_RANGE = regex(r"(?P<name>.*) \(.*:\d+\)$", re.DOTALL)
 """A range that the user named, which may hold blanks, and its place."""
-_BUILT_IN = re.compile(r"(?:builtins|gc)\.(\w+)$")
+_BUILT_IN = regex(r"(?:builtins|gc)\.(\w+)$")
 _LONGEST = 4_096
 
 
@@ -87,12 +88,12 @@ def python_name(text: str) -> str:
     """
     if len(text) > _LONGEST:
         return text
-    if found := _BUILT_IN.match(text):
-        return f"<built-in function {found[1]}>"
-    if found := _FUNCTION.match(text):
-        return f"{found['file']}({found['line']}): {found['name']}"
-    found = _RANGE.match(text)
-    return found["name"] if found and step_marker(found["name"]) else text
+    if match := _BUILT_IN.match(text):
+        return f"<built-in function {match[1]}>"
+    if match := _FUNCTION.match(text):
+        return f"{match['file']}({match['line']}): {match['name']}"
+    match = _RANGE.match(text)
+    return match["name"] if match and step_marker(match["name"]) else text
 
 
 def _python_kind(text: str) -> t.Kind:

@@ -7,7 +7,6 @@ Categories not listed in ``kineto_schema`` are kept as slices of kind ``other`` 
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cached_property
 
@@ -23,11 +22,12 @@ from stepscope.formats.chrome.launches import by_correlation, set_launches
 from stepscope.formats.chrome.python_lines import frames_of, looks_of
 from stepscope.formats.chrome.xla_tables import xla_ops
 from stepscope.names.versions import Range, of_kineto
+from stepscope.regex import regex
 from stepscope.trace import tables as t
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import grouped, used_codes
 from stepscope.trace.trace import Info, Loss, Trace
 
-_STREAM = re.compile(r"stream (\d{1,18})(?!\S)")
+_STREAM = regex(r"stream (\d{1,18})(?!\S)")
 _DEVICES = 1 << 31
 """Numbers of devices are lower than this."""
 
@@ -68,7 +68,9 @@ class _Conversion(Conversion):
         """Process groups that only collectives themselves describe: which of the program's groups they are."""
         rows = self.rows_of(t.Kind.COLLECTIVE, t.Kind.KERNEL)
         codes = [self.columns.text(f"Process Group {what}", rows) for what in ("Name", "Description")]
-        pairs = np.unique(np.stack(codes)[:, (codes[0] >= 0) & (codes[1] >= 0)], axis=1).T.tolist()
+        name, words = (column[(codes[0] >= 0) & (codes[1] >= 0)] for column in codes)
+        first, _ = grouped(name, words)
+        pairs = zip(name[first].tolist(), words[first].tolist(), strict=True)
         known = {str(group.get("pg_name")) for group in info.process_groups if group.get("pg_desc")}
         told = [(self.builder.string(name), self.builder.string(words)) for name, words in pairs]
         return [{"pg_name": name, "pg_desc": words} for name, words in told if name not in known]

@@ -14,7 +14,7 @@ from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.trace import tables as t
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import mapped, marked
 
 
 def kinds_of(events: RawEvents, columns: ArgumentColumns) -> t.U8:
@@ -59,8 +59,7 @@ class _Kinds:
         old = np.isin(self.events.category, [i for i, c in enumerate(categories) if c == "operator"])
         if not old.any():
             return
-        has_inputs = np.zeros(len(self.events), np.bool_)
-        has_inputs[self.columns.rows("Input Dims")] = True
+        has_inputs = marked(self.columns.rows("Input Dims"), len(self.events))
         rows = np.flatnonzero(old & ~has_inputs & (self.events.name >= 0))
         for name in np.unique(self.events.name[rows]).tolist():
             text = self.events.strings[name]

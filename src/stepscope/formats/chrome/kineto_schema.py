@@ -8,6 +8,7 @@ from typing import Any
 
 from stepscope.hardware.amd import called
 from stepscope.hardware.figures import Figures
+from stepscope.regex import regex
 from stepscope.trace.tables import Direction, Kind, MemoryKind
 from stepscope.trace.trace import Device, Info
 
@@ -48,13 +49,13 @@ CATEGORIES: dict[str, Kind] = {
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET, Kind.DEVICE_WAIT, Kind.DEVICE_ANNOTATION)
 
-_WHOLE = re.compile(r"-?\d{1,19}")
-_WAIT_NAME = re.compile(r"event_wait|event_record|\bwait\b|\bsync\b", re.IGNORECASE)
-_COPY_NAME = re.compile(r"dma_request|^memcpy", re.IGNORECASE)
-_DIRECTION = re.compile(
+_WHOLE = regex(r"-?\d{1,19}")
+_WAIT_NAME = regex(r"event_wait|event_record|\bwait\b|\bsync\b", re.IGNORECASE)
+_COPY_NAME = regex(r"dma_request|^memcpy", re.IGNORECASE)
+_DIRECTION = regex(
     r"(h(?:ost)?|d(?:evice)?|p(?:eer)?|a)\s*_?to_?\s*(h(?:ost)?|d(?:evice)?|p(?:eer)?|a)(?![a-z])", re.IGNORECASE
 )
-_ENDS = re.compile(r"\(\s*(\w+)\s*->\s*(\w+)\s*\)")
+_ENDS = regex(r"\(\s*(\w+)\s*->\s*(\w+)\s*\)")
 _MEMORY_KINDS = {
     "pageable": MemoryKind.PAGEABLE,
     "pinned": MemoryKind.PINNED,
@@ -95,10 +96,10 @@ def copy_direction(text: str) -> Direction:
 
 def copy_memory(name: str) -> tuple[MemoryKind, MemoryKind]:
     """The memory at both ends of a copy, from ``(Pageable -> Device)``."""
-    found = _ENDS.search(name)
-    if not found:
+    match = _ENDS.search(name)
+    if not match:
         return MemoryKind.UNKNOWN, MemoryKind.UNKNOWN
-    source, target = (_MEMORY_KINDS.get(end.lower(), MemoryKind.UNKNOWN) for end in found.groups())
+    source, target = (_MEMORY_KINDS.get(end.lower(), MemoryKind.UNKNOWN) for end in match.groups())
     return source, target
 
 

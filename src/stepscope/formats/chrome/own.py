@@ -156,9 +156,9 @@ def stated_launches(conversion: Conversion, ops: t.Rows, call: t.I64, basis: t.U
         return
     wanted = conversion.columns.at(LAUNCH, ops)
     at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
-    found = known[at] == wanted
-    call[found] = conversion.rows[calls[first[at[found]]]]
-    basis[found] = wanted[found] % BASES
+    is_known = known[at] == wanted
+    call[is_known] = conversion.rows[calls[first[at[is_known]]]]
+    basis[is_known] = wanted[is_known] % BASES
 
 
 def stated_marks(conversion: Conversion) -> t.StepMarks:

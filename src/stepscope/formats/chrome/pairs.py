@@ -19,6 +19,7 @@ from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.limits import FAR_NS
 from stepscope.record import record
 from stepscope.trace import tables as t
+from stepscope.trace.codes import marked
 from stepscope.trace.lanes import lanes_of
 
 BEGIN, END = (ord("B"),), (ord("E"),)
@@ -40,25 +41,24 @@ class Paired:
 
 def paired(events: RawEvents) -> Paired:
     """Pair what begins with what ends. Without such events nothing is copied."""
-    found = Paired(events, *(np.empty(0, np.int32) for _ in range(3)))
+    made = Paired(events, *(np.empty(0, np.int32) for _ in range(3)))
     present = np.bincount(events.phase, minlength=128)
     if present[[*BEGIN, *END]].any():
         rows = _timed(events, BEGIN + END)
-        found = _matched(found, rows, events.lane[rows])
+        made = _matched(made, rows, events.lane[rows])
     if present[[*ASYNC_BEGIN, *ASYNC_END]].any():
         rows = _timed(events, ASYNC_BEGIN + ASYNC_END)
         process = ranks_of_processes(events)[events.lane[rows]]
         keys = ranks(id_values(events, rows), events.category[rows], process)
         begins = np.isin(events.phase[rows], ASYNC_BEGIN)
-        found = _matched(found, rows, keys)
-        found = dataclasses.replace(found, events=_on_own_lanes(found.events, rows[begins], keys[begins]))
-    return found
+        made = _matched(made, rows, keys)
+        made = dataclasses.replace(made, events=_on_own_lanes(made.events, rows[begins], keys[begins]))
+    return made
 
 
 def is_phase(events: RawEvents, phases: Iterable[int]) -> t.Bools:
     """Which events are of some phases."""
-    wanted = np.zeros(256, np.bool_)
-    wanted[list(phases)] = True
+    wanted = marked(list(phases), 256)
     return wanted[events.phase]
 
 
@@ -72,9 +72,9 @@ def ranks(*columns: t.I64 | t.I32) -> t.I32:
     new = np.zeros(order.size, np.bool_)
     for column in columns:
         new[1:] |= np.diff(column[order]) != 0
-    found = np.empty(order.size, np.int32)
-    found[order] = np.cumsum(new, dtype=np.int32)
-    return found
+    rank_of = np.empty(order.size, np.int32)
+    rank_of[order] = np.cumsum(new, dtype=np.int32)
+    return rank_of
 
 
 def id_values(events: RawEvents, rows: t.Rows | t.I32) -> t.I64:
@@ -105,9 +105,9 @@ def ranks_of_processes(events: RawEvents) -> t.I32:
     return np.array([known.setdefault(pid, len(known)) for pid, _ in events.lanes], np.int32)
 
 
-def _matched(found: Paired, rows: t.Rows, place: t.I32) -> Paired:
+def _matched(before: Paired, rows: t.Rows, place: t.I32) -> Paired:
     """Make the begins among ``rows`` complete; ``place`` says which begins and ends can meet."""
-    events = found.events
+    events = before.events
     # Ties keep the file's order, which is the only hint at what closes what.
     order = np.lexsort((events.ts_ns[rows], place))
     rows, place = rows[order], place[order]
@@ -123,9 +123,9 @@ def _matched(found: Paired, rows: t.Rows, place: t.I32) -> Paired:
     phase[rows[begins]] = ord("X")
     return Paired(
         dataclasses.replace(events, phase=phase, dur_ns=dur),
-        np.append(found.ends, rows[end_of[closed]].astype(np.int32)),
-        np.append(found.begins, rows[closed].astype(np.int32)),
-        np.append(found.unclosed, unclosed.astype(np.int32)),
+        np.append(before.ends, rows[end_of[closed]].astype(np.int32)),
+        np.append(before.begins, rows[closed].astype(np.int32)),
+        np.append(before.unclosed, unclosed.astype(np.int32)),
     )
 
 

@@ -7,8 +7,6 @@ that one runs.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
@@ -17,10 +15,11 @@ from stepscope.formats.chrome.conversion import Conversion
 from stepscope.formats.chrome.kineto_schema import LINES
 from stepscope.formats.chrome.own import BEGUN, CALL_LINE
 from stepscope.names.frames import of_the_profiler
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
 
-_LINE = re.compile(r"\((\d{1,9})\): ")
+_LINE = regex(r"\((\d{1,9})\): ")
 
 
 def frames_of(conversion: Conversion) -> t.Frames:
@@ -67,8 +66,8 @@ def looks_of(conversion: Conversion, epoch_ns: int | None) -> t.Looks:
 def _given(conversion: Conversion, ids: t.I64) -> t.I64:
     """The lines that PyTorch recorded, by the numbers of the calls."""
     line = np.full(ids.size, t.NULL, np.int64)
-    found = conversion.events.header.get(LINES)
-    calls = found.get("calls") if isinstance(found, dict) else None
+    column = conversion.events.header.get(LINES)
+    calls = column.get("calls") if isinstance(column, dict) else None
     try:
         lines = np.array(msgspec.convert(calls, list[int]), np.int64)
     except (msgspec.ValidationError, OverflowError):
@@ -123,6 +122,6 @@ def _told_by_callers(conversion: Conversion, rows: t.Rows, before: t.Bools, line
     chosen = chosen[np.lexsort((-e.dur_ns[rows[chosen]], e.ts_ns[rows[chosen]], e.lane[rows[chosen]]))]
     for caller, called in zip(chosen[:-1].tolist(), chosen[1:].tolist(), strict=True):
         same = e.lane[rows[caller]] == e.lane[rows[called]]
-        found = _LINE.search(e.strings[int(e.name[rows[caller]])])
-        if same and line[called] == t.NULL and found:
-            line[called] = int(found[1])
+        match = _LINE.search(e.strings[int(e.name[rows[caller]])])
+        if same and line[called] == t.NULL and match:
+            line[called] = int(match[1])

@@ -15,6 +15,7 @@ from stepscope.formats.chrome.scan import parse_arguments
 from stepscope.inputs.source import Source, fill
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import marked
 
 _BLOCK = 1 << 20
 _LONGEST = 1 << 16
@@ -29,18 +30,18 @@ def with_samples(events: RawEvents, source: Source) -> RawEvents:
         return events
     # Events lie in file order, so one ends before the next begins.
     ends = np.append(events.offset[1:], events.total_bytes)[rows]
-    found: list[tuple[int, str, float]] = []
+    numbers: list[tuple[int, str, float]] = []
     spans = list(zip(events.offset[rows].tolist(), ends.tolist(), strict=True))
     texts = _texts(source, spans)
     for low in range(0, rows.size, _AT_ONCE):
         block = [text for _, text in zip(range(_AT_ONCE), texts, strict=False)]
         for row, args in zip(rows[low : low + _AT_ONCE].tolist(), _arguments(block), strict=False):
-            found += [(row, key, value) for key, given in args.items() if (value := _number(given)) is not None]
-    names = {key: code for code, key in enumerate(dict.fromkeys(key for _, key, _ in found))}
+            numbers += [(row, key, value) for key, given in args.items() if (value := _number(given)) is not None]
+    names = {key: code for code, key in enumerate(dict.fromkeys(key for _, key, _ in numbers))}
     samples = Samples(
-        np.array([row for row, _, _ in found], np.int32),
-        np.array([names[key] for _, key, _ in found], np.int32),
-        np.array([value for _, _, value in found], np.float64),
+        np.array([row for row, _, _ in numbers], np.int32),
+        np.array([names[key] for _, key, _ in numbers], np.int32),
+        np.array([value for _, _, value in numbers], np.float64),
         list(names),
     )
     return dataclasses.replace(events, samples=samples)
@@ -52,8 +53,7 @@ def series_names(events: RawEvents, rows: t.Rows, builder: TraceBuilder) -> tupl
     A counter is called by its name (and ``id``); where it has several series, by that and the series.
     """
     samples = events.samples
-    wanted = np.zeros(len(events), np.bool_)
-    wanted[rows] = True
+    wanted = marked(rows, len(events))
     kept = np.flatnonzero(wanted[samples.rows])
     silent = np.setdiff1d(rows, samples.rows)
     event = np.concatenate((samples.rows[kept], silent))

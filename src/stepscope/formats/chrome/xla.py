@@ -9,7 +9,6 @@ ids, producers and consumers, which ranges are roots, kernel details; and it hol
 from __future__ import annotations
 
 import dataclasses
-import re
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +29,7 @@ from stepscope.hlo.waits import is_async_end, is_feed
 from stepscope.names.host_callbacks import is_host_callback
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, framework_of
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped, used_codes
@@ -42,8 +42,8 @@ EVENT_CAPS = (1_000_000, 5_000_000)
 _LINE_KINDS = {LineRole.STEPS: t.Kind.STEP, LineRole.MODULES: t.Kind.MODULE}
 """What lies on the lines of a device that group its ops; anything else is an annotation there."""
 
-_PLANE = re.compile(r'"/(?:host|device):')
-_OPCODE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
+_PLANE = regex(r'"/(?:host|device):')
+_OPCODE = regex(r"%?([a-z][a-z\-]*[a-z])")
 """What the name of an instruction begins with: its opcode, where nobody named it otherwise."""
 
 
@@ -80,7 +80,7 @@ def _lines(conversion: Conversion) -> list[_Line]:
     processes, names = process_names(conversion), labels_of(conversion)
     lanes = conversion.events.lanes
     measured = {pid for lane, (pid, _) in enumerate(lanes) if is_measured(names.get(lane, ""))}
-    found = []
+    lines = []
     for lane, (pid, tid) in enumerate(lanes):
         process, name = processes.get(pid), names.get(lane)
         plane = plane_name(process or "")
@@ -88,8 +88,8 @@ def _lines(conversion: Conversion) -> list[_Line]:
         on_host = plane.kind in ("host", "host_other", "other") or lane >= conversion.sorting.thread_lanes
         device = None if on_host or plane.ordinal is None else Device(plane.ordinal, kind=plane.kind)
         stream = stream_number(name or "", tid if isinstance(tid, int) else 0) if plane.kind == "gpu" else None
-        found.append(_Line(process, name, role, device, stream if role is LineRole.STREAM else None))
-    return found
+        lines.append(_Line(process, name, role, device, stream if role is LineRole.STREAM else None))
+    return lines
 
 
 class _Conversion(Conversion):
@@ -125,10 +125,10 @@ class _Conversion(Conversion):
     def _runs_python(self) -> t.Bools:
         """Which lanes run Python: by their name, or because of what they hold: frames, calls from Python, steps."""
         e = self.events
-        found = np.array([runs_python(line.name or "") for line in self.lines], np.bool_)
-        found[np.unique(e.lane[mapped(e.name, e.strings, is_from_python, np.bool_)])] = True
-        found[np.unique(e.lane[self.columns.rows("step_num")])] = True
-        return found
+        runs = np.array([runs_python(line.name or "") for line in self.lines], np.bool_)
+        runs[np.unique(e.lane[mapped(e.name, e.strings, is_from_python, np.bool_)])] = True
+        runs[np.unique(e.lane[self.columns.rows("step_num")])] = True
+        return runs
 
     def fate_of_events(self) -> ChromeFate:
         """Host events without a duration are instants: the export gives each event at least a picosecond."""
@@ -308,9 +308,9 @@ class _Conversion(Conversion):
 
     def info(self) -> Info:
         run = describe_run(self.events.header, self.origin, self.sorting.resolution_ns)
-        found = {line.device.id: line.device for line in self.lines if line.device is not None and line.measured}
-        found |= {number: Device(number, kind="cpu") for number in np.unique(self.ordinals).tolist()}
-        devices = tuple(found[number] for number in sorted(found))
+        measured = {line.device.id: line.device for line in self.lines if line.device is not None and line.measured}
+        measured |= {number: Device(number, kind="cpu") for number in np.unique(self.ordinals).tolist()}
+        devices = tuple(measured[number] for number in sorted(measured))
         strings = self.events.strings
         framework = framework_of(strings[code] for code in used_codes(self.events.name, len(strings)).tolist())
         return dataclasses.replace(run, format=FORMAT, framework=framework, devices=devices)

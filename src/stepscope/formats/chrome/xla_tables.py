@@ -72,7 +72,7 @@ def device_ops(conversion: Conversion, ops: t.Rows, device: t.I32, stream: t.I64
 
 def _directions(conversion: Conversion, ops: t.Rows, copied: _Details[CopyDetails]) -> t.U8:
     """Which way each copy goes."""
-    found = np.full(ops.size, t.Direction.UNKNOWN, np.uint8)
+    directions = np.full(ops.size, t.Direction.UNKNOWN, np.uint8)
     copies = np.flatnonzero(conversion.kinds[ops] == t.Kind.COPY)
     names = conversion.events.name[ops[copies]]
     _, first, of = np.unique(ranks(names, copied.of[copies]), return_index=True, return_inverse=True)
@@ -80,8 +80,8 @@ def _directions(conversion: Conversion, ops: t.Rows, copied: _Details[CopyDetail
         direction_of(conversion.events.strings[names[at]], copied.distinct[copied.of[copies[at]]])
         for at in first.tolist()
     ]
-    found[copies] = np.array(ways, np.uint8)[of] if ways else 0
-    return found
+    directions[copies] = np.array(ways, np.uint8)[of] if ways else 0
+    return directions
 
 
 class _Details(Generic[Parsed]):

@@ -59,22 +59,22 @@ class Session:
         """Devices by the number that the process gives them, which is not the machine's where only some are visible."""
         columns = ("id", "cuDevice", "totalMemory", "smCount", "computeMajor", "computeMinor")
         rows = self.database.read("TARGET_INFO_GPU", columns, ["name"])
-        found, cuda = {}, {}
+        devices, cuda = {}, {}
         numbers = zip(*(known(rows.numbers[c]).tolist() for c in columns), rows.texts["name"].decoded(), strict=True)
         for *values, name in numbers:
             number, cuda_number, memory, processors, major, minor = (None if v == NULL else v for v in values)
             if number is not None:
-                found[number] = Device(
+                devices[number] = Device(
                     number,
                     name.strip() or None,
                     memory or None,
                     processors or None,
                     (major, minor) if major and minor is not None else None,
                 )
-                cuda[cuda_number if cuda_number is not None else number] = found[number]
+                cuda[cuda_number if cuda_number is not None else number] = devices[number]
         for gpu, cuda_number, pid in self._numbers("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid"):
-            if process is not None and pid == process.pid and cuda_number is not None and gpu in found:
-                cuda[cuda_number] = found[gpu]
+            if process is not None and pid == process.pid and cuda_number is not None and gpu in devices:
+                cuda[cuda_number] = devices[gpu]
         return {number: Device(number, *_described(device)) for number, device in cuda.items()}
 
     def _numbers(self, table: str, *columns: str) -> list[tuple[int | None, ...]]:

@@ -196,24 +196,24 @@ def _records(export: Export, waits: EventRows, calls: ApiCalls) -> I64:
 
     By ``eventSyncId`` where the export has it; else the last record of the same event before the wait's call.
     """
-    found = np.full(len(waits), -1, np.int64)
+    records = np.full(len(waits), -1, np.int64)
     raw = export.raw(schema.EVENTS).numbers
     if not len(raw["eventId"]) or not len(waits):
-        return found
+        return records
     rows = np.flatnonzero(waits.number("syncType") == schema.STREAM_WAIT)
     ids = waits.number("eventSyncId")[rows]
     order = np.argsort(raw["eventSyncId"], kind="stable")
     place = np.searchsorted(raw["eventSyncId"][order][:-1], ids)
     same = (raw["eventSyncId"][order[place]] == ids) & (ids > 0)
-    found[rows[same]] = order[place[same]]
+    records[rows[same]] = order[place[same]]
     rest = rows[~same]
     call = calls.by_id(raw["correlationId"])
     recorded = np.where(call >= 0, calls.start[call], NULL) if len(calls.start) else np.full(call.size, NULL)
     called = calls.by_id(correlations(waits)[rest])
     when = np.where(called >= 0, calls.start[called], waits.start[rest]) if len(calls.start) else waits.start[rest]
     timed = np.flatnonzero(recorded != NULL)
-    found[rest] = _latest(raw["eventId"][timed], recorded[timed], waits.number("eventId")[rest], when, timed)
-    return found
+    records[rest] = _latest(raw["eventId"][timed], recorded[timed], waits.number("eventId")[rest], when, timed)
+    return records
 
 
 def _latest(event: I64, time: I64, wanted: I64, before: I64, rows: t.Rows) -> I64:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
-from stepscope.compiled import inlined, kernel
+from stepscope.compiled import filling, inlined
 from stepscope.formats.chrome.kineto_kinds import annotation_kind
 from stepscope.formats.nsys.sqlite import ColumnTexts
 from stepscope.formats.nsys.sqlite.pages import byte_at
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.tables import I64, NULL, U8, Bools, Kind
 
 _PATTERNS = (
@@ -40,18 +39,18 @@ class OpTexts:
 def split(texts: ColumnTexts) -> OpTexts:
     """Take the texts of ranges apart."""
     count = len(texts)
-    found = np.full((len(_PATTERNS), count), -1, np.int64)
+    bounds = np.full((len(_PATTERNS), count), -1, np.int64)
     sequence = np.full(count, NULL, np.int64)
     if texts.encoding == "utf-8":
-        _split(texts.data, texts.spill, texts.start, texts.size, _PATTERNS, found, sequence)
-    here = found >= 0
-    end = np.where(here, found, texts.size).min(axis=0)
-    begin = found[2] + len(_PATTERNS[2])
+        _split(texts.data, texts.spill, texts.start, texts.size, _PATTERNS, bounds, sequence)
+    here = bounds >= 0
+    end = np.where(here, bounds, texts.size).min(axis=0)
+    begin = bounds[2] + len(_PATTERNS[2])
     sizes = ColumnTexts(
         texts.data,
         texts.spill,
         np.where(here[2], texts.start + begin, -1),
-        np.where(here[3], found[3], texts.size) - begin,
+        np.where(here[3], bounds[3], texts.size) - begin,
         texts.encoding,
     )
     return OpTexts(
@@ -59,7 +58,7 @@ def split(texts: ColumnTexts) -> OpTexts:
     )
 
 
-_OP_NAME = re.compile(
+_OP_NAME = regex(
     r"(?:aten|prims?|c10d|_c10d_functional|torch\w*|quantized|inductor|autograd::engine)::|\w+Backward\d*$"
 )
 
@@ -102,20 +101,18 @@ def _stands_at(data: U8, spill: U8, start: int, left: int, pattern: U8) -> bool:
     return k == pattern.size
 
 
-@kernel
-def _split(
-    data: U8, spill: U8, start: I64, size: I64, patterns: tuple[U8, U8, U8, U8], found: I64, sequence: I64
-) -> None:
+@filling
+def _split(data: U8, spill: U8, start: I64, size: I64, patterns: tuple[U8, ...], bounds: I64, sequence: I64) -> None:
     for row in range(start.size):
         if start[row] < 0:
             continue
         for at in range(size[row]):
             if byte_at(data, spill, start[row] + at) == 44:  # A comma begins each.
                 for p in range(4):
-                    if found[p, row] < 0 and _stands_at(data, spill, start[row] + at, size[row] - at, patterns[p]):
-                        found[p, row] = at
-        if found[0, row] >= 0:
-            at = found[0, row] + patterns[0].size
+                    if bounds[p, row] < 0 and _stands_at(data, spill, start[row] + at, size[row] - at, patterns[p]):
+                        bounds[p, row] = at
+        if bounds[0, row] >= 0:
+            at = bounds[0, row] + patterns[0].size
             value = np.int64(0)
             digits = 0
             while at < size[row] and digits < 18:

@@ -44,8 +44,8 @@ def _require_export(database: Database) -> None:
             "`nsys profile --trace=cuda,nvtx`"
         )
     shown = sorted(names)[:_SHOWN]
-    found = ", ".join(shown) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    tables = ", ".join(shown) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     raise InputError(
         f"{database.path}: is an SQLite database, but no export of Nsight Systems: "
-        + (f"its tables are {found}; {foreign.ASK}" if names else f"it has no tables; {foreign.ASK}")
+        + (f"its tables are {tables}; {foreign.ASK}" if names else f"it has no tables; {foreign.ASK}")
     )

@@ -76,11 +76,11 @@ class DeviceSlices:
         rows = [names.parse_row(name) for name in recording.rows]
         keys = np.stack((runs.row[ops], runs.name[ops], runs.label[ops], copied[ops]))
         distinct, which = np.unique(keys, axis=1, return_inverse=True)
-        found = [
+        slices = [
             activity_of(rows[row], text(name), labels[label], bool(copy))
             for row, name, label, copy in distinct.T.tolist()
         ]
-        return cls(ops, found, which.ravel())
+        return cls(ops, slices, which.ravel())
 
     def busy(self) -> DeviceSlices:
         """Those that occupy the device."""

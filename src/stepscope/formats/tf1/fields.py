@@ -46,17 +46,17 @@ NODE: Names = _numbers(
 
 def named(message: bytes, names: Names) -> dict[str, Any]:
     """The fields of a message that ``names`` knows; numbers are signed."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for number, value in fields(message):
         name, what = names.get(number, ("", None))
         if what is int and isinstance(value, int):
-            found[name] = value - (1 << 64) if value >> 63 else value
+            values[name] = value - (1 << 64) if value >> 63 else value
         elif isinstance(value, int) or what in (None, int):
             continue
         elif what is str:
-            found[name] = value.decode("utf-8", "replace")
+            values[name] = value.decode("utf-8", "replace")
         elif isinstance(what, list):
-            found.setdefault(name, []).append(named(value, what[0]))
+            values.setdefault(name, []).append(named(value, what[0]))
         else:
-            found[name] = named(value, what)
-    return found
+            values[name] = named(value, what)
+    return values

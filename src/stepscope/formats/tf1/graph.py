@@ -191,8 +191,8 @@ class _Conversion:
         runs, busy, calls = self.runs, self.device.busy(), self._of(RowKind.LAUNCH)
         ops, node = busy.ops, busy.codes(self.builder, lambda a: a.node)
         times = runs.start_ns[ops], runs.start_ns[calls]
-        found = launching((node, runs.name[calls]), times, runs.scheduled_ns[ops])
-        call = np.where((found >= 0) & (node >= 0), np.append(calls, -1)[found], -1)
+        launched_by = launching((node, runs.name[calls]), times, runs.scheduled_ns[ops])
+        call = np.where((launched_by >= 0) & (node >= 0), np.append(calls, -1)[launched_by], -1)
         launch = np.where(call >= 0, self.slice_of[call], -1).astype(np.int32)
         launched = launch >= 0
         basis = np.full(int(launched.sum()), t.LaunchBasis.NODE, np.uint8)
@@ -237,12 +237,12 @@ class _Conversion:
         code_of = {text(code): code for code in np.unique(runs.name[nodes]).tolist()}
         texts, which = np.unique(runs.inputs[nodes], return_inverse=True)
         makers = [list(dict.fromkeys(_makers(text(code), code_of))) if code >= 0 else [] for code in texts.tolist()]
-        counts = np.array([len(found) for found in makers], np.int64)
+        counts = np.array([len(of_node) for of_node in makers], np.int64)
         first = np.concatenate(([0], np.cumsum(counts)))
         taken = counts[which]
         target = np.repeat(nodes, taken)
         within = np.arange(target.size) - np.repeat(np.cumsum(taken) - taken, taken)
-        flat = np.array([code for found in makers for code in found], np.int32)
+        flat = np.array([code for of_node in makers for code in of_node], np.int32)
         maker = flat[np.repeat(first[:-1][which], taken) + within] if flat.size else flat
         latest = latest_before((maker, runs.name[nodes]), (runs.start_ns[target], runs.start_ns[nodes]))
         made = latest >= 0
@@ -305,7 +305,7 @@ class _Conversion:
 
 def _makers(inputs: str, code_of: dict[str, int]) -> list[int]:
     """The nodes that made some inputs (``a, b:1, ^c``); control inputs carry no tensor."""
-    found = []
+    makers = []
     for given in inputs.split(", "):
         if given.startswith("^"):
             continue
@@ -314,5 +314,5 @@ def _makers(inputs: str, code_of: dict[str, int]) -> list[int]:
         if at is None and "/_" in name:
             at = code_of.get(name.rpartition("/_")[0])
         if at is not None:
-            found.append(at)
-    return found
+            makers.append(at)
+    return makers

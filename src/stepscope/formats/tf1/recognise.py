@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from stepscope.regex import regex
 
-_OPENED = re.compile(rb"\x0a[\x80-\xff]{0,8}[\x00-\x7f]")
+_OPENED = regex(rb"\x0a[\x80-\xff]{0,8}[\x00-\x7f]")
 """Field 1 of a message: tag and size."""
-_DEVICE = re.compile(rb"/[A-Za-z]{1,12}:[!-~]")
+_DEVICE = regex(rb"/[A-Za-z]{1,12}:[!-~]")
 
 
 def recognise(head: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.compiled import kernel
+from stepscope.trace.codes import marked
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 
 MOST_TRIED = 1024
@@ -60,8 +61,7 @@ def repeated(keys: tuple[I64, ...], again: Bools) -> tuple[Bools, Rows]:
     others = np.bincount(group, ~again[order], first.size).astype(np.int64)
     rank = np.arange(order.size) - first[group] - np.where(again[order], others[group], 0)
     repeats = again[order] & (rank < others[group])
-    mask = np.zeros(again.size, np.bool_)
-    mask[order[repeats]] = True
+    mask = marked(order[repeats], again.size)
     partner = np.full(again.size, -1, np.int64)
     partner[order[repeats]] = order[(first[group] + rank)[repeats]]
     return mask, partner[mask]
@@ -75,10 +75,10 @@ def latest_before(groups: tuple[I32, I32], times: tuple[I64, I64]) -> I64:
     is_query = np.arange(group.size) >= members
     order = np.lexsort((is_query, time, group))
     position = np.maximum.accumulate(np.where(is_query[order], -1, np.arange(order.size)))
-    found = order[np.maximum(position, 0)]
-    known = (position >= 0) & (group[found] == group[order])
+    before = order[np.maximum(position, 0)]
+    known = (position >= 0) & (group[before] == group[order])
     latest = np.full(group.size, -1, np.int64)
-    latest[order] = np.where(known, found, -1)
+    latest[order] = np.where(known, before, -1)
     return latest[members : members + queries]
 
 
@@ -89,7 +89,7 @@ def launching(nodes: tuple[I32, I32], times: tuple[I64, I64], scheduled: I64) ->
     execution. Else device slices of a node run in the order of its executions, equally many for each; where the
     numbers do not divide, the latest execution begun by then is taken.
     """
-    found = latest_before(nodes, (np.where(scheduled == NULL, times[0], scheduled), times[1]))
+    calls = latest_before(nodes, (np.where(scheduled == NULL, times[0], scheduled), times[1]))
     by_device = np.lexsort((times[0], nodes[0]))
     by_host = np.lexsort((times[1], nodes[1]))
     codes, first, counts = np.unique(nodes[0][by_device], return_index=True, return_counts=True)
@@ -99,5 +99,5 @@ def launching(nodes: tuple[I32, I32], times: tuple[I64, I64], scheduled: I64) ->
         mine = by_device[first[at] : first[at] + counts[at]]
         open_ = mine[scheduled[mine] == NULL]
         if open_.size == mine.size:
-            found[mine] = by_host[low[at] + np.arange(mine.size) * int(executions[at]) // mine.size]
-    return found
+            calls[mine] = by_host[low[at] + np.arange(mine.size) * int(executions[at]) // mine.size]
+    return calls

@@ -27,12 +27,12 @@ def together(runs: Sequence[Tf1Recording], losses: Sequence[Loss]) -> tuple[Tf1R
     if len(runs) == 1:
         return runs[0], list(losses)
     kept = _of_half_a_day(runs)
-    found = list(losses)
+    all_losses = list(losses)
     if len(kept) < len(runs):
         lost = sum(len(run.executions) for run in runs) - sum(len(run.executions) for run in kept)
         text = "executions of runs that began half a day or more before the last one, which are left out"
-        found.append(Loss("runs_far_apart", lost, text, lost_events=lost))
-    return _joined(kept), found
+        all_losses.append(Loss("runs_far_apart", lost, text, lost_events=lost))
+    return _joined(kept), all_losses
 
 
 def _of_half_a_day(runs: Sequence[Tf1Recording]) -> list[Tf1Recording]:

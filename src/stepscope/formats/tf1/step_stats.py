@@ -76,16 +76,16 @@ def _read(source: Source, builder: TraceBuilder, before: int) -> tuple[Tf1Record
 
 def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
     """All fields of the executions at ``offsets`` (as in ``slices.offset``), by name; ``{}`` for none."""
-    found: dict[int, dict[str, Any]] = {}
+    by_place: dict[int, dict[str, Any]] = {}
     before = 0
     for part in parts_of(source):
         data, _ = part.data()
         nodes = _File(data, levels_of(bytes(data[:64])) or 2, TraceBuilder()).nodes
         place = dict(zip(nodes.start.tolist(), nodes.end.tolist(), strict=True))
         known = [at for at in map(int, offsets) if at - before in place]
-        found |= {at: named(bytes(data[at - before : place[at - before]]), NODE) for at in known}
+        by_place |= {at: named(bytes(data[at - before : place[at - before]]), NODE) for at in known}
         before += len(data)
-    return [found.get(at, {}) for at in map(int, offsets)]
+    return [by_place.get(at, {}) for at in map(int, offsets)]
 
 
 class _DustError(Exception):
@@ -148,7 +148,7 @@ class _File:
         if not self._damage:
             return []
         # Around a message that is cut lie others that are cut too: only the innermost counts, where it lost anything.
-        lost = [found for found in self._damage if found[1]] or self._damage[:1]
+        lost = [one for one in self._damage if one[1]] or self._damage[:1]
         offsets, sizes, events = zip(*lost, strict=True)
         text = "messages that are cut off or damaged; what of them makes sense was used"
         return [Loss("step_stats_damaged", len(lost), text, min(offsets), sum(events), sum(sizes), damaged=True)]
@@ -165,7 +165,7 @@ class _File:
         sane = np.where((start == NULL) | (dur == NULL), 0, start)
         ended = sane + np.where(sane == 0, 0, dur)
         lane = np.where(of_node, timeline_lanes(self.row, sane // 1000, ended // 1000), thread)
-        found = Executions(
+        executions = Executions(
             row=self.row,
             name=name,
             label=label,
@@ -179,7 +179,7 @@ class _File:
             op_end_ns=op_end,
             offset=self.nodes.start + self.before,
         )
-        return found, whole_us
+        return executions, whole_us
 
     def _times(self) -> tuple[I64, I64, I64, I64, I64, bool]:
         """Start, duration, when it was ready, when its kernel began and returned: in ns, NULL where not recorded."""
@@ -253,13 +253,13 @@ class _File:
         sizes, (unknown,) = numbers(self.data, dims.spans, 1)[0], numbers(self.data, shapes, 3)
         sizes = np.where(sizes == NULL, 0, sizes)
         bounds = np.searchsorted(dims.parent, np.arange(len(shapes) + 1))
-        found = [
+        texts = [
             None if start < 0 or unranked not in (NULL, 0) else shape_text(sizes[low:high].tolist())
             for start, unranked, low, high in zip(
                 shapes.start.tolist(), unknown.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
             )
         ]
-        return np.array([self.builder.text(text) for text in found], np.int32)
+        return np.array([self.builder.text(text) for text in texts], np.int32)
 
     def _allocations(self, executions: Executions) -> Allocations:
         """Every recorded allocation; what is left of those of a node without records; what its allocator then held."""

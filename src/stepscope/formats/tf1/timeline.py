@@ -8,7 +8,6 @@ lane, not a thread. Source: tensorflow/python/client/timeline.py.
 from __future__ import annotations
 
 import json
-import re
 
 import numpy as np
 
@@ -21,7 +20,9 @@ from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Re
 from stepscope.formats.tf1.relations import latest_before
 from stepscope.formats.tf1.tensors import shape_text
 from stepscope.names.tf_graph import RowKind, parse_row
+from stepscope.regex import regex
 from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import marked
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
@@ -71,12 +72,12 @@ class _Timeline:
         self.runs = np.flatnonzero(events.phase == ord("X"))
         names = _process_names(events)
         processes = dict.fromkeys((*names, *(pid for pid, _ in events.lanes)))
-        found = {pid: names.get(pid, str(pid)) for pid in processes}
-        self.rows = list(dict.fromkeys(name.removesuffix(COMPUTE).removesuffix(TENSORS) for name in found.values()))
+        named = {pid: names.get(pid, str(pid)) for pid in processes}
+        self.rows = list(dict.fromkeys(name.removesuffix(COMPUTE).removesuffix(TENSORS) for name in named.values()))
         place = {name: at for at, name in enumerate(self.rows)}
         pids = [pid for pid, _ in events.lanes]
         self._row_of_lane = np.array(
-            [place[found[pid].removesuffix(COMPUTE).removesuffix(TENSORS)] for pid in pids], np.int32
+            [place[named[pid].removesuffix(COMPUTE).removesuffix(TENSORS)] for pid in pids], np.int32
         )
         self._lane_of_lane = np.array([tid if isinstance(tid, int) else 0 for _, tid in events.lanes], np.int64)
         self.losses = [
@@ -93,7 +94,7 @@ class _Timeline:
         outputs, tensors = self._outputs(executions, objects)
         flows, metadata = self._phase("stf"), self._phase("M")
         self._lose(objects & ~tensors, "tensor_unmatched", "records of tensors that no execution put out")
-        self._lose(self._phase("C") & ~_at(counters, len(e)), "counter_damaged", "counters without a time or a name")
+        self._lose(self._phase("C") & ~marked(counters, len(e)), "counter_damaged", "counters without a time or a name")
         known = self._phase("XstfMCNOD")
         self._lose(~known, "phase_unsupported", "events of kinds that a Timeline does not hold")
         counted = {
@@ -141,7 +142,7 @@ class _Timeline:
         joined = [code if op < 0 else self._joined(code, op) for code, op in pairs.T.tolist()]
         labels, label = np.unique(kernel, return_inverse=True)
         absent = np.full(runs.size, NULL, np.int64)
-        found = Executions(
+        executions = Executions(
             row=row,
             name=np.array(joined, np.int32)[which.ravel()],
             label=label.astype(np.int32),
@@ -155,7 +156,7 @@ class _Timeline:
             op_end_ns=absent,
             offset=e.offset[runs],
         )
-        return found, ["" if code < 0 else self.builder.string(code) for code in labels.tolist()]
+        return executions, ["" if code < 0 else self.builder.string(code) for code in labels.tolist()]
 
     def _joined(self, name: int, op: int) -> int:
         return self.builder.text(f"{self.builder.string(name)}:{self.builder.string(op)}")
@@ -192,9 +193,9 @@ class _Timeline:
         )
         place = np.unique(places, axis=1, return_inverse=True)[1].ravel().astype(np.int32)
         ends, wanted = executions.start_ns[timed] + executions.dur_ns[timed], e.ts_ns[rows] + 1000
-        found = latest_before((place[: rows.size], place[rows.size :]), (wanted, ends))
-        met = (found >= 0) & (np.append(ends, 0)[found] == wanted)
-        execution = np.append(timed, -1)[found]
+        makers = latest_before((place[: rows.size], place[rows.size :]), (wanted, ends))
+        met = (makers >= 0) & (np.append(ends, 0)[makers] == wanted)
+        execution = np.append(timed, -1)[makers]
         slot = self._slots(executions.name[execution], e.name[rows])
         met &= slot >= 0
         described = self._descriptions(rows[met])
@@ -214,14 +215,18 @@ class _Timeline:
         raw = np.full(len(self.events), -1, np.int32)
         raw[argument.rows] = argument.texts
         distinct, which = np.unique(raw[rows], return_inverse=True)
-        found = [_Description(self.events.raws[code] if code >= 0 else "") for code in distinct.tolist()]
+        described = [_Description(self.events.raws[code] if code >= 0 else "") for code in distinct.tolist()]
         codes = [
             np.array([self.builder.text(text) for text in texts], np.int32)[which]
-            for texts in ([d.dtype for d in found], [d.shape for d in found], [d.allocator for d in found])
+            for texts in ([d.dtype for d in described], [d.shape for d in described], [d.allocator for d in described])
         ]
         counts = [
             np.array([NULL if n is None else n for n in numbers], np.int64)[which]
-            for numbers in ([d.requested for d in found], [d.allocated for d in found], [d.buffer for d in found])
+            for numbers in (
+                [d.requested for d in described],
+                [d.allocated for d in described],
+                [d.buffer for d in described],
+            )
         ]
         return codes[0], codes[1], counts[0], counts[1], codes[2], counts[2]
 
@@ -232,12 +237,6 @@ class _Timeline:
         return Readings(ALLOCATORS, self.events.ts_ns[rows], names, values, self.events.offset[rows])
 
 
-def _at(rows: Rows, size: int) -> Bools:
-    chosen = np.zeros(size, np.bool_)
-    chosen[rows] = True
-    return chosen
-
-
 def _slot(node: str, tensor: str) -> int:
     if tensor == node:
         return 0
@@ -245,9 +244,9 @@ def _slot(node: str, tensor: str) -> int:
     return int(rest) if rest.isdecimal() and len(rest) < 10 else -1
 
 
-_FIELD = re.compile(r"\b(dtype|requested_bytes|allocated_bytes|allocator_name|ptr): ?(\S*)")
-_SHAPE = re.compile(r"\bshape \{(?P<dims>(?:\s*dim \{[^{}]*\})*)\s*(?P<unknown>unknown_rank: true)?\s*\}")
-_DIM = re.compile(r"dim \{(?:\s*size: (-?\d{1,18}))?")
+_FIELD = regex(r"\b(dtype|requested_bytes|allocated_bytes|allocator_name|ptr): ?(\S*)")
+_SHAPE = regex(r"\bshape \{(?P<dims>(?:\s*dim \{[^{}]*\})*)\s*(?P<unknown>unknown_rank: true)?\s*\}")
+_DIM = regex(r"dim \{(?:\s*size: (-?\d{1,18}))?")
 
 
 class _Description:

@@ -176,7 +176,7 @@ class _Timeline:
     def _made(self) -> dict[tuple[int, int], _Tensor]:
         """Tensors by execution and place among its outputs; used until the last execution that takes them ends."""
         table = self.trace.tensors
-        found: dict[tuple[int, int], _Tensor] = {}
+        tensors: dict[tuple[int, int], _Tensor] = {}
         places: Counter[int] = Counter()
         for row in np.argsort(self.trace.slices.offset[table.slice], kind="stable").tolist():
             at = int(table.slice[row])
@@ -185,17 +185,17 @@ class _Timeline:
             name = self._called(at)[0] + (f":{place}" if place else "")
             size = max(int(table.requested[row]), 0)
             allocator = self._text(table.allocator[row]) or ""
-            found[at, place] = _Tensor(name, at, self._description(row), size, allocator, int(self._end[at]))
-        return found
+            tensors[at, place] = _Tensor(name, at, self._description(row), size, allocator, int(self._end[at]))
+        return tensors
 
     def _sources(self) -> dict[int, dict[str, int]]:
         """Per execution, the executions that made its inputs, by node."""
         flows = self.trace.flows
-        found: dict[int, dict[str, int]] = {}
+        sources: dict[int, dict[str, int]] = {}
         for row in np.flatnonzero(flows.kind == t.FlowKind.DATAFLOW).tolist():
             source = int(flows.source[row])
-            found.setdefault(int(flows.target[row]), {})[self._called(source)[0]] = source
-        return found
+            sources.setdefault(int(flows.target[row]), {})[self._called(source)[0]] = source
+        return sources
 
     def _taken(self, at: int) -> Iterator[tuple[str, int, _Tensor | None]]:
         """The tensors that an execution takes: name, the execution that made each, and the tensor where recorded."""

@@ -25,14 +25,14 @@ def beyond_tables(source: Source, header: bool) -> list[tuple[int, str]]:
     keys, names = metadata_of(data, planes, 5), metadata_of(data, planes, 4)
     lines = children(data, planes, 3, cut=True)
     events = children(data, lines.spans, 4)
-    found = Counter[str]()
+    counts = Counter[str]()
     for messages, field, plane in (
         (events.spans, 4, lines.parent[events.parent]),
         (names.spans, 5, names.plane),
     ):
-        found += _counted(data, messages, field, plane, keys)
+        counts += _counted(data, messages, field, plane, keys)
     of_planes = Counter[str]() if header else _counted(data, planes, 6, np.arange(len(planes)), keys)
-    lost = {name: count for name, count in found.items() if name not in _HELD}
+    lost = {name: count for name, count in counts.items() if name not in _HELD}
     told = [
         (sum(lost.values()), f"statistics of events: {', '.join(sorted(lost))}"),
         (sum(of_planes.values()), f"statistics of planes: {', '.join(sorted(of_planes))}"),
@@ -47,7 +47,7 @@ def _counted(data: U8, messages: Spans, field: int, plane: I64, keys: Names) -> 
     row = find(keys, plane[stats.parent], np.where(key == NULL, 0, key))
     used, counts = np.unique(row[row >= 0], return_counts=True)
     words = decode(data, texts(data, keys.spans[used], 2))
-    found = Counter[str]()
+    occurrences = Counter[str]()
     for word, count in zip(words, counts.tolist(), strict=True):
-        found[word or ""] += count
-    return found
+        occurrences[word or ""] += count
+    return occurrences

@@ -162,12 +162,12 @@ class _Conversion:
         waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
         on_host = self.fate.slices & self.view.on(LineRole.HOST)
         launches = LaunchFinder(self.view, self.times, kinds, self.ops, self.handovers, self.devices, on_host)
-        found = launches.of(ops, placed.device(ops))
+        calls = launches.of(ops, placed.device(ops))
         if self.own is not None:
-            restated_launches(self.view, np.setdiff1d(np.flatnonzero(on_host), ops), ops, found.call, found.basis)
-        known = found.call >= 0
-        call = np.where(known, self.slice_id[found.call], np.int32(-1)).astype(np.int32)
-        self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], found.basis[known]))
+            restated_launches(self.view, np.setdiff1d(np.flatnonzero(on_host), ops), ops, calls.call, calls.basis)
+        known = calls.call >= 0
+        call = np.where(known, self.slice_id[calls.call], np.int32(-1)).astype(np.int32)
+        self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], calls.basis[known]))
         op_table = device_ops(self.view, kinds, ops, placed, self.slice_id, call, self.ops.columns)
         wait_table = device_waits(waits, placed, self.slice_id)
         if self.own is not None:
@@ -204,13 +204,13 @@ class _Conversion:
             return
         text = self.builder.text
         self.programs = self.modules.keys
-        found = [(key, self.modules.module(key).parameters) for key in self.programs]
+        parameters = [(key, self.modules.module(key).parameters) for key in self.programs]
         self.builder.table(
             t.Programs(
-                program=np.array([t.NULL if program is None else program for (_, program), _ in found], np.int64),
-                module=np.array([text(module) for (module, _), _ in found], np.int32),
+                program=np.array([t.NULL if program is None else program for (_, program), _ in parameters], np.int64),
+                module=np.array([text(module) for (module, _), _ in parameters], np.int32),
                 parameters=np.array(
-                    [text(None if shapes is None else ", ".join(shapes)) for _, shapes in found], np.int32
+                    [text(None if shapes is None else ", ".join(shapes)) for _, shapes in parameters], np.int32
                 ),
             )
         )

@@ -57,7 +57,7 @@ def use_device_clocks(view: View, start: I64, dur: I64) -> tuple[I64, I64, list[
     if not rows.size:
         return start, dur, []
     own = _Stamps(begin // 1000, (begin + length) // 1000, start[rows], (start + dur)[rows])
-    start, dur, found = start.copy(), dur.copy(), []
+    start, dur, aligned = start.copy(), dur.copy(), []
     measured, plane = view.on(LineRole.STREAM), view.lines.plane[view.events.line]
     for number, mine in grouped(plane[rows]):
         ops = mine[measured[rows[mine]]]
@@ -69,15 +69,16 @@ def use_device_clocks(view: View, start: I64, dur: I64) -> tuple[I64, I64, list[
         start[others] = begun
         start[rows[mine]] = placed.of_device(own.start[mine], start[rows[mine]])
         dur[rows[mine]] = (own.end - own.start)[mine]
-        found.append(Aligned(number, placed.error_ns, placed.jumps_ns))
-    return start, dur, found
+        aligned.append(Aligned(number, placed.error_ns, placed.jumps_ns))
+    return start, dur, aligned
 
 
-def losses(view: View, found: list[Aligned]) -> list[Loss]:
+def losses(view: View, aligned: list[Aligned]) -> list[Loss]:
     """What to say of devices whose clock is known less well than usual."""
-    told = [one for one in found if max(one.error_ns, one.jumps_ns) > CLOCK_DRIFT_NS]
+    told = [one for one in aligned if max(one.error_ns, one.jumps_ns) > CLOCK_DRIFT_NS]
     if not told:
         return []
+    whose = "its" if len(told) == 1 else "their"
     names = ", ".join(view.space.planes.names[one.plane] for one in told)
     error, jumps = max(one.error_ns for one in told), max(one.jumps_ns for one in told)
     return [
@@ -85,7 +86,7 @@ def losses(view: View, found: list[Aligned]) -> list[Loss]:
             "device_clock",
             len(told),
             f"the host's times written for the ops of {names} are up to {format_ns(jumps)} off: durations are those of "
-            f"the device's own clock, which are exact; where its ops lie beside the host's events is known to "
+            f"{whose} own clock, which are exact; where the ops lie beside the host's events is known to "
             f"±{format_ns(error)}",
         )
     ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stepscope.formats.xla_details import CopyDetails, copy_details, direction_of, kernel_details
 from stepscope.formats.xplane.devices import SpaceTracks
-from stepscope.formats.xplane.grouping import dense, distinct
+from stepscope.formats.xplane.grouping import dense, distinct, match
 from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import XlaColumns
 from stepscope.names.replicas import group_size
@@ -45,10 +45,8 @@ class _Ends(NamedTuple):
     target: t.U8
 
     @classmethod
-    def of(cls, view: View, ops: t.Rows, xla: XlaColumns) -> _Ends:
-        row = np.full(len(view.events), -1, np.int64)
-        row[xla.rows] = np.arange(xla.rows.size)
-        at = row[ops]
+    def of(cls, ops: t.Rows, xla: XlaColumns) -> _Ends:
+        at = match((ops,), (xla.rows,))
         known = (at >= 0) & np.append(xla.copied & ((xla.moved != t.NULL) | (xla.direction > 0)), np.False_)[at]
         ways = (np.append(column, np.uint8(0))[at] for column in (xla.direction, xla.source_memory, xla.target_memory))
         return cls(known, np.append(xla.moved, t.NULL)[at], *ways)
@@ -71,7 +69,7 @@ def device_ops(
     graph = view.integers("cuda_graph_id", ops)
     graph = np.where(graph == t.NULL, view.integers("cuda_graph_exec_id", ops), graph)
     collective, dtype, elements, group_size = _collectives(view, kinds, ops, xla)
-    ends = _Ends.of(view, ops, xla)
+    ends = _Ends.of(ops, xla)
     return t.DeviceOps(
         slice=slice_id[ops],
         device=placed.device(ops),
@@ -106,16 +104,14 @@ def _directions(view: View, ops: t.Rows, is_copy: t.Bools, copied: _Parsed[CopyD
     name, at, values = view.name[ops[is_copy]], copied.at[is_copy], [*copied.values, CopyDetails()]
     each, first = dense(name, at)
     told = zip(name[first].tolist(), at[first].tolist(), strict=True)
-    found = np.zeros(ops.size, np.uint8)
-    found[is_copy] = np.array([direction_of(view.names[code], values[k]) for code, k in told], np.uint8)[each]
-    return found
+    directions = np.zeros(ops.size, np.uint8)
+    directions[is_copy] = np.array([direction_of(view.names[code], values[k]) for code, k in told], np.uint8)[each]
+    return directions
 
 
 def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple[t.I32, t.I32, t.I64, t.I64]:
     """Opcode, element type, elements and group size of XLA's collectives; the names of others' kernels tell enough."""
-    row = np.full(len(view.events), -1, np.int64)
-    row[xla.rows] = np.arange(xla.rows.size)
-    at = np.where(kinds[ops] == t.Kind.COLLECTIVE, row[ops], -1)
+    at = np.where(kinds[ops] == t.Kind.COLLECTIVE, match((ops,), (xla.rows,)), -1)
     codes = [np.append(column, np.int32(-1))[at] for column in (xla.collective, xla.dtype, xla.replica_groups)]
     used, each = distinct(codes[2])
     sizes = [None if code < 0 else group_size(view.builder.string(code)) for code in used.tolist()]

@@ -15,10 +15,8 @@ from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.hardware import amd
 from stepscope.hardware.figures import NVIDIA, Figures, product
 from stepscope.trace import tables as t
+from stepscope.trace.codes import marked
 from stepscope.trace.trace import Device
-
-Identity = tuple[str, str | int]
-"""What tells devices apart: their kind, and the plane or (XLA:CPU) the ordinal."""
 
 
 class Devices:
@@ -133,8 +131,7 @@ class SpaceTracks:
 
     def _of_lines(self, held: t.Bools) -> t.I32:
         lines = self._view.lines
-        used = np.zeros(len(lines), np.bool_)
-        used[self._view.events.line[held]] = True
+        used = marked(self._view.events.line[held], len(lines))
         track = np.full(len(lines) + 1, -1, np.int32)
         known: dict[tuple[str | int, ...], int] = {}
         keys, roles = self._identities(), self._view.role.tolist()

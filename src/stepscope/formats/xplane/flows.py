@@ -9,6 +9,7 @@ from stepscope.formats.xplane.moments import first_from
 from stepscope.formats.xplane.stats import FIRST_FLOW_TYPE
 from stepscope.formats.xplane.view import View
 from stepscope.trace import tables as t
+from stepscope.trace.codes import marked
 
 
 def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slice_id: t.I32) -> None:
@@ -44,12 +45,11 @@ def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32
     mine = np.flatnonzero(begins[view.name[rows]] & (track[rows] >= 0))
     if not mine.size:
         return rows
-    pools = np.zeros(int(track.max()) + 1, np.bool_)
-    pools[track[rows[mine]]] = True
+    pools = marked(track[rows[mine]], int(track.max()) + 1)
     on_pool = pools[track] & (track >= 0)
     begun = first_from(np.flatnonzero(on_pool & (slice_id >= 0)), rows[mine], track, start)
     ended = first_from(np.flatnonzero(on_pool & ends[view.name]), rows[mine], track, start)
     inside = (begun >= 0) & ((ended < 0) | (start[begun] <= start[ended]))
-    found = rows.copy()
-    found[mine[inside]] = begun[inside]
-    return found
+    tasks = rows.copy()
+    tasks[mine[inside]] = begun[inside]
+    return tasks

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.compiled import kernel
+from stepscope.compiled import filling
 from stepscope.formats.xplane.view import View
 from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, Rows
@@ -73,7 +73,7 @@ class Handovers:
         return Ends(ends.rows[order], ends.type[order], ends.id[order])
 
 
-@kernel
+@filling
 def _pair(out: tuple[I64, I64, I64], into: tuple[I64, I64, I64], source: Rows) -> None:
     """The place of each consumer's producer, -1 for none; both sides are id, type and start, sorted by them."""
     place = 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, event_role
+from stepscope.regex import regex
 from stepscope.trace.tables import Kind
 
 _CALL_KINDS = {
@@ -16,11 +15,11 @@ _CALL_KINDS = {
     CallRole.GRAPH_INSTANTIATE: Kind.COMPILE,
 }
 
-_FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+) (?P<function>.+)$")
-_BUILT_IN = re.compile(r"(?P<module>[\w.]+) (?P<function>\S+)$")
+_FRAME = regex(r"(?P<file>.+):(?P<line>\d+) (?P<function>.+)$")
+_BUILT_IN = regex(r"(?P<module>[\w.]+) (?P<function>\S+)$")
 
 _LONGEST = 2_048
-_OP = re.compile(
+_OP = regex(
     r"::"  # a function of the framework: "ExecutorState::Process", "aten::mul"
     r"|^[\w.\-/]+:_?[A-Z]\w*$"  # a TensorFlow op: "dense/MatMul:MatMul"
     r"|^(?:TFE_|Eager|FunctionRun$|SessionRun$|RunGraph|ExecutorDoneCallback$|convert_to_tensor$|tf\.)"
@@ -28,11 +27,11 @@ _OP = re.compile(
     # tensorflow/core/common_runtime/executor.cc, xla/pjrt/local_device_state.cc, and one seen on a TPU's host
     r"|^(?:ExecutorPropagateOutputs|ThenExecuteCallback|AllocateDestinationBuffer)(?:$|:)"
 )
-_FROM_PYTHON = re.compile(
+_FROM_PYTHON = regex(
     r"PjitFunction\(|JaxPmapFunction\(|JaxCompiledFunction\(|ParseArguments$|PythonRefManager::|np\.asarray\(jax\.Array\)"
     r"|TFE_Py_|EagerExecute$|StepMarker$|SyncTensorsGraph$"
 )
-_PYTHON_LINE = re.compile(r"(?i)python|^MainThread|^Thread-\d|^ThreadPoolExecutor-|^asyncio")
+_PYTHON_LINE = regex(r"(?i)python|^MainThread|^Thread-\d|^ThreadPoolExecutor-|^asyncio")
 
 
 def call_kind(name: str) -> Kind:
@@ -67,11 +66,11 @@ def frame_name(name: str) -> str:
     ('api.py(12): <lambda>', '<built-in function len>', '<unknown> __exit__')
     """
     text = name[1:]
-    found = _FRAME.match(text[:_LONGEST])
-    if found:
-        return f"{found['file']}({found['line']}): {text[found.start('function') :]}"
-    found = _BUILT_IN.match(text[:_LONGEST])
-    return f"<built-in function {found['function']}>" if found else text
+    match = _FRAME.match(text[:_LONGEST])
+    if match:
+        return f"{match['file']}({match['line']}): {text[match.start('function') :]}"
+    match = _BUILT_IN.match(text[:_LONGEST])
+    return f"<built-in function {match['function']}>" if match else text
 
 
 def is_from_python(name: str) -> bool:

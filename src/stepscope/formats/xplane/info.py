@@ -42,7 +42,7 @@ def describe_run(space: Space, headers: list[dict[str, Any]], names: Iterable[st
     for name, stats in zip(space.planes.names, headers, strict=True):
         if stats:
             header.setdefault("planes", {}).setdefault(name, {}).update(stats)
-    header |= {word: found for word, found in space.messages.items() if found}
+    header |= {word: told for word, told in space.messages.items() if told}
     if options:
         header["profile_options"] = options
     hosts = space.messages["hostnames"]

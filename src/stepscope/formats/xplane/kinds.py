@@ -104,13 +104,13 @@ def _part_of_framework(view: View, times: EventTimes, kinds: t.U8, on_host: t.Bo
 
 def _python_lines(view: View, on_host: t.Bools) -> t.Bools:
     """Which threads run Python: by their name, or because of what they hold: frames, calls from Python, steps."""
-    found = np.array(
+    is_python = np.array(
         [runs_python(shown or name) for name, shown in zip(view.lines.names, view.lines.displayed, strict=True)]
     )
     python = np.array([is_from_python(name) for name in view.names] + [False])
-    found[view.events.line[python[view.name] & on_host]] = True
-    found[view.events.line[view.space.stats.rows("step_num")]] = True
-    return found
+    is_python[view.events.line[python[view.name] & on_host]] = True
+    is_python[view.events.line[view.space.stats.rows("step_num")]] = True
+    return is_python
 
 
 def _by_name(view: View, kinds: t.U8, chosen: t.Rows | t.Bools, kind_of: Callable[[str], t.Kind]) -> None:

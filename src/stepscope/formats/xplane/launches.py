@@ -10,7 +10,6 @@ order, if there are as many of both and each call came first, or as their number
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -33,6 +32,7 @@ from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
 
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -126,14 +126,14 @@ class LaunchFinder:
         if not is_op.any():
             return call
         at, device = at[is_op], device[is_op]
-        found = self._by_id(columns.run[at], device)
+        calls = self._by_id(columns.run[at], device)
         for others in (self._by_thread, self._in_order):
-            left = found < 0
+            left = calls < 0
             if left.any():
-                found[left] = others(at[left], device[left], found)
-                self._one_run_each(at, device, found)
-        self._by_number(at, device, found)
-        call[is_op] = found
+                calls[left] = others(at[left], device[left], calls)
+                self._one_run_each(at, device, calls)
+        self._by_number(at, device, calls)
+        call[is_op] = calls
         return call
 
     def _one_run_each(self, at: Rows, device: I32, found: Rows) -> None:
@@ -180,12 +180,12 @@ class LaunchFinder:
         known = self._executes.of(self._executes.run != NULL)
         each, first = dense(run, device)
         run, device = run[first], device[first]
-        found = _of_run(known, known.run, run, device)
-        masked = np.flatnonzero((found < 0) & np.isin(device, self._devices.numbers("tpu")))
-        found[masked] = _of_run(known, known.run & _RUN_MASK, run[masked], device[masked])
-        return found[each]
+        picked_calls = _of_run(known, known.run, run, device)
+        masked = np.flatnonzero((picked_calls < 0) & np.isin(device, self._devices.numbers("tpu")))
+        picked_calls[masked] = _of_run(known, known.run & _RUN_MASK, run[masked], device[masked])
+        return picked_calls[each]
 
-    def _by_thread(self, at: Rows, device: I32, found: Rows) -> Rows:
+    def _by_thread(self, at: Rows, device: I32, calls: Rows) -> Rows:
         """The outermost call in which an op ran, or in which its thread was handed the task that ran it.
 
         What is known of one op of an execution is known of all.
@@ -233,10 +233,10 @@ class LaunchFinder:
             call[more] = call[before[more]]
         return EventStretches(tasks, until, call)
 
-    def _in_order(self, at: Rows, device: I32, found: Rows) -> Rows:
+    def _in_order(self, at: Rows, device: I32, launched_by: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""
         columns, start = self._xla.columns, self._times.start
-        calls = self._calls_by_module(~np.isin(self._executes.rows, found) & (self._executes.run == NULL))
+        calls = self._calls_by_module(~np.isin(self._executes.rows, launched_by) & (self._executes.run == NULL))
         call = np.full(at.size, -1, np.intp)
         told = np.flatnonzero((columns.execution[at] != NULL) & (columns.module[at] >= 0))
         told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
@@ -247,22 +247,22 @@ class LaunchFinder:
                 call[mine] = ordered[in_time[run]]
         return call
 
-    def _by_number(self, at: Rows, device: I32, found: Rows) -> None:
+    def _by_number(self, at: Rows, device: I32, launched_by: Rows) -> None:
         """Fill in executions by the numbers of their runs, which count a module's calls: one known call tells all."""
         columns, start = self._xla.columns, self._times.start
         numbered = np.flatnonzero((columns.run[at] != NULL) & (columns.module[at] >= 0))
-        if not (found[numbered] < 0).any():
+        if not (launched_by[numbered] < 0).any():
             return
         calls = self._calls_by_module(np.ones(self._executes.rows.size, np.bool_))
         for mine, ordered in self._with_calls(at, device, numbered, calls):
-            told, left = mine[found[mine] >= 0], mine[found[mine] < 0]
-            place = match([found[told]], [ordered])
+            told, left = mine[launched_by[mine] >= 0], mine[launched_by[mine] < 0]
+            place = match([launched_by[told]], [ordered])
             offsets = np.unique(columns.run[at[told[place >= 0]]] - place[place >= 0])
             if offsets.size != 1 or not left.size:
                 continue
             nth = columns.run[at[left]] - offsets[0]
             called = _picked(ordered, np.where((nth >= 0) & (nth < ordered.size), nth, -1))
-            found[left] = np.where(start[called] <= start[columns.rows[at[left]]], called, -1)
+            launched_by[left] = np.where(start[called] <= start[columns.rows[at[left]]], called, -1)
 
     def _with_calls(
         self, at: Rows, device: I32, chosen: Rows, calls: dict[tuple[int, int], list[int]]
@@ -282,12 +282,12 @@ class LaunchFinder:
         begun = events.start_ns[calls.rows]
         outer = outermost_around(self._executes_on, events.line[calls.rows], begun, begun) == calls.rows
         modules = np.where(calls.module < 0, self._dispatched(calls.rows), calls.module)
-        found: dict[tuple[int, int], list[int]] = {}
+        by_module: dict[tuple[int, int], list[int]] = {}
         for row, module, number in zip(
             calls.rows[outer].tolist(), modules[outer].tolist(), calls.device[outer].tolist(), strict=True
         ):
-            found.setdefault((module, number), []).append(row)
-        return found
+            by_module.setdefault((module, number), []).append(row)
+        return by_module
 
     def _dispatched(self, rows: Rows) -> I32:
         """The module that the jitted function around each event is compiled to, -1 for none: ``jit_`` and its name."""
@@ -301,7 +301,7 @@ class LaunchFinder:
         return np.where(around >= 0, modules[view.name[around]], -1).astype(np.int32)
 
 
-_JITTED = re.compile(r"PjitFunction\((?P<name>[^()]+)\)")
+_JITTED = regex(r"PjitFunction\((?P<name>[^()]+)\)")
 
 
 def is_continuation(name: str) -> bool:
@@ -314,8 +314,8 @@ def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I32) -> Rows:
     whole = np.flatnonzero(calls.device == NULL)
     own = match([wanted, device], [runs, calls.device])
     other = match([wanted], [runs[whole]])
-    found = np.where(own >= 0, _picked(calls.rows, own), _picked(calls.rows[whole], other))
-    return np.where(wanted == NULL, -1, found)
+    picked = np.where(own >= 0, _picked(calls.rows, own), _picked(calls.rows[whole], other))
+    return np.where(wanted == NULL, -1, picked)
 
 
 def _picked(rows: Rows, at: Rows) -> Rows:

@@ -34,7 +34,7 @@ def all_stats(data: U8, messages: Spans, field: int, plane: I64, keys: Names) ->
     referred = find(keys, of_plane, values[3])
     words = _words(data, keys, np.concatenate((named, referred)))
     written, blobs = decode(data, texts(data, stats.spans, TEXT)), texts(data, stats.spans, DATA)
-    found: list[dict[str, Any]] = [{} for _ in range(len(messages))]
+    by_message: list[dict[str, Any]] = [{} for _ in range(len(messages))]
     for row, parent in enumerate(stats.parent.tolist()):
         if written[row] is not None:
             value: Any = written[row]
@@ -42,8 +42,8 @@ def all_stats(data: U8, messages: Spans, field: int, plane: I64, keys: Names) ->
             value = f"<{int(blobs.end[row] - blobs.start[row])} bytes>"
         else:
             value = _number(row, values) if values[3][row] == NULL else words[len(stats) + row]
-        found[parent][words[row] or f"stat {int(key[row])}"] = value
-    return found
+        by_message[parent][words[row] or f"stat {int(key[row])}"] = value
+    return by_message
 
 
 def _words(data: U8, keys: Names, rows: Rows) -> list[str | None]:

@@ -7,16 +7,15 @@ themselves (``bytes_reserved``, only of TPUs not 0), so that the three make the 
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.formats.tf1.tensors import dtype_text
 from stepscope.formats.xplane.fate import DEALLOCATION
 from stepscope.formats.xplane.view import View
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 
-_GPU_ALLOCATOR = re.compile(r"GPU_(\d{1,6})(?:_|$)")
+_GPU_ALLOCATOR = regex(r"GPU_(\d{1,6})(?:_|$)")
 _CPU, _GPU = 0, 1
 """Kinds of device in the numbering of the memory table."""
 _DEVICES = 1 << 20
@@ -77,8 +76,8 @@ def _dtypes(view: View, rows: t.Rows) -> t.I32:
 
 def _allocator_place(name: str) -> tuple[int, int]:
     """Kind of device and device of an allocator: ``GPU_0_bfc``, ``gpu_host_bfc``, ``mklcpu``."""
-    found = _GPU_ALLOCATOR.match(name)
-    if found:
-        return _GPU, int(found[1])
+    match = _GPU_ALLOCATOR.match(name)
+    if match:
+        return _GPU, int(match[1])
     is_host = name.lower().startswith(("cpu", "mklcpu", "gpu_host", "cuda_host"))
     return (_CPU if is_host else t.NULL), t.NULL

@@ -8,12 +8,13 @@ from functools import cached_property
 from stepscope.formats.xplane.space import Space
 from stepscope.hlo.instructions import HloModule, HloOp, read_hlo
 from stepscope.protobuf.columns import decode, texts
+from stepscope.regex import regex
 from stepscope.trace.tables import NULL
 
 Key = tuple[str, int | None]
 """Name and program id of a module."""
 
-_PROGRAM = re.compile(r"(?P<module>.*)\((?P<program>-?\d{1,20})\)$", re.DOTALL)
+_PROGRAM = regex(r"(?P<module>.*)\((?P<program>-?\d{1,20})\)$", re.DOTALL)
 
 
 def module_and_program(name: str) -> Key:
@@ -22,11 +23,11 @@ def module_and_program(name: str) -> Key:
     >>> module_and_program("jit_step(6)"), module_and_program("jit_step")
     (('jit_step', 6), ('jit_step', None))
     """
-    found = _PROGRAM.match(name)
-    if found is None:
+    match = _PROGRAM.match(name)
+    if match is None:
         return name, None
     # Ids are 64 bits; where they are written unsigned, columns still hold them signed.
-    return found["module"], (int(found["program"]) + (1 << 63)) % (1 << 64) - (1 << 63)
+    return match["module"], (int(match["program"]) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 class Modules:
@@ -73,8 +74,8 @@ class Modules:
     @cached_property
     def _by_part(self) -> dict[str | int | None, list[Key]]:
         """Modules by their name, and by their program."""
-        found: dict[str | int | None, list[Key]] = {}
+        keys: dict[str | int | None, list[Key]] = {}
         for key in self._places:
             for part in key:
-                found.setdefault(part, []).append(key)
-        return found
+                keys.setdefault(part, []).append(key)
+        return keys

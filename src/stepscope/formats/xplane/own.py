@@ -57,9 +57,9 @@ def restated_launches(view: View, calls: t.Rows, ops: t.Rows, call: t.Rows, basi
     if known.size:
         wanted = stats.integers(LAUNCH, ops)
         at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
-        found = (known[at] == wanted) & (wanted >= 0)
-        call[found] = calls[first[at[found]]]
-        basis[found] = wanted[found] % _BASES
+        is_known = (known[at] == wanted) & (wanted >= 0)
+        call[is_known] = calls[first[at[is_known]]]
+        basis[is_known] = wanted[is_known] % _BASES
 
 
 def restated_marks(view: View, slices: t.Bools, slice_id: t.I32) -> t.StepMarks:

@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from stepscope.formats.xplane.space import COUNTER_LINE
+from stepscope.regex import regex
 
 
 class LineRole(IntEnum):
@@ -46,8 +47,8 @@ class PlaneName(NamedTuple):
     """Planes with an equal one share their lines: the calls that a device's profiler saw belong to the threads."""
 
 
-_PROCESS = re.compile(r" \[(\d+)\]$")
-_DEVICE = re.compile(r"/device:(?P<type>[A-Za-z_]+)(?::(?P<rest>.*))?$")
+_PROCESS = regex(r" \[(\d+)\]$")
+_DEVICE = regex(r"/device:(?P<type>[A-Za-z_]+)(?::(?P<rest>.*))?$")
 _HOST_THREADS = ("/host:CPU", "/host:CUPTI", "/host:ROCTRACER", "/host:NVTX-CUPTI", "/host:python-tracer")
 _BESIDE = ("/device:CUSTOM:Megascale Trace", "/device:CUSTOM:MOSAIC:")
 """Called devices, and none: what the hosts' Megascale does to exchange data between slices of TPUs over the network,
@@ -61,8 +62,8 @@ def plane_name(name: str) -> PlaneName:
     >>> plane_name("/device:TPU:3 SparseCore 1").kind, plane_name("/host:CUPTI [77]").thread_space
     ('sparse_core', '/host:CPU [77]')
     """
-    found = _PROCESS.search(name)
-    process, suffix = (found[1], found[0]) if found else ("", "")
+    match = _PROCESS.search(name)
+    process, suffix = (match[1], match[0]) if match else ("", "")
     bare = name.removesuffix(suffix)
     if bare in _HOST_OTHER:
         return PlaneName("host_other", None, process, name)
@@ -85,7 +86,7 @@ def plane_name(name: str) -> PlaneName:
     return PlaneName(kind, int(trailing[0]) if trailing else None, process, name)
 
 
-_STREAM = re.compile(r"Stream #(-?\d{1,18})(?:\(|$)")
+_STREAM = regex(r"Stream #(-?\d{1,18})(?:\(|$)")
 _OPS = ("XLA Ops", "Sparse Core Ops")
 _ROLES = {
     "Steps": LineRole.STEPS,

@@ -79,12 +79,12 @@ def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
     names, keys = metadata_of(data, planes, 4), metadata_of(data, planes, 5)
     id = numbers(data, spans, 1)[0]
     name = find(names, plane, np.where(id == NULL, 0, id))
-    found: list[dict[str, Any]] = [{} for _ in offsets]
+    by_place: list[dict[str, Any]] = [{} for _ in offsets]
     own = all_stats(data, spans, 4, plane, keys)
     shared = all_stats(data, names.spans[name], 5, plane, keys) if len(names) else [{}] * len(own)
     for row, stats, more, has_name in zip(known.tolist(), own, shared, (name >= 0).tolist(), strict=True):
-        found[row] = (more if has_name else {}) | stats
-    return found
+        by_place[row] = (more if has_name else {}) | stats
+    return by_place
 
 
 __all__ = ["arguments", "beyond", "read", "recognise"]

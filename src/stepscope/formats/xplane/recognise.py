@@ -58,16 +58,16 @@ def _plane(head: bytes, plane: _Field) -> Verdict:
 
 def _fields(head: bytes, message: _Field) -> list[_Field | None]:
     """The fields of a message as far as the bytes go; None last where they make no sense."""
-    found: list[_Field | None] = []
+    fields: list[_Field | None] = []
     at, end = message.start, min(message.end, len(head))
     while at < end:
         field = _field(head, at)
         if field is None or field.end > message.end:
             # A field cut by the end of the bytes says nothing.
-            return found if message.end > len(head) else [*found, None]
-        found.append(field)
+            return fields if message.end > len(head) else [*fields, None]
+        fields.append(field)
         at = field.end
-    return found
+    return fields
 
 
 def _field(head: bytes, at: int) -> _Field | None:

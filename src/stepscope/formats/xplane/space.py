@@ -122,13 +122,13 @@ def read_space(data: U8, progress: Progress | None = None) -> Space:
     damage = _Damage()
     top = children(data, Spans.whole(data), 1, cut=True)
     planes = Planes(top.spans, [name or "" for name in decode(data, texts(data, top.spans, 2))])
-    found = children(data, top.spans, 3, cut=True)
+    parts = children(data, top.spans, 3, cut=True)
     names, keys = metadata_of(data, top.spans, 4), metadata_of(data, top.spans, 5)
     key_names = [text or "" for text in decode(data, texts(data, keys.spans, 2))]
-    lines = _lines(data, found)
+    lines = _lines(data, parts)
     of_lines = children(data, lines.spans, 4)
     damage.level("file", Spans.whole(data), top)
-    damage.level("plane", planes.spans, found)
+    damage.level("plane", planes.spans, parts)
     damage.level("line", lines.spans, of_lines)
     slots = _slots(planes, lines, names, keys, key_names, data)
     decoder = _Decoder(data, lines, names, keys, key_names, slots)
@@ -155,12 +155,12 @@ def read_space(data: U8, progress: Progress | None = None) -> Space:
     )
 
 
-def _lines(data: U8, found: Children) -> SpaceLines:
-    id, time = numbers(data, found.spans, 1, 3)
-    names, displayed = (decode(data, texts(data, found.spans, field)) for field in (2, 11))
+def _lines(data: U8, lines: Children) -> SpaceLines:
+    id, time = numbers(data, lines.spans, 1, 3)
+    names, displayed = (decode(data, texts(data, lines.spans, field)) for field in (2, 11))
     return SpaceLines(
-        spans=found.spans,
-        plane=found.parent.astype(np.int32),
+        spans=lines.spans,
+        plane=lines.parent.astype(np.int32),
         id=np.where(id == NULL, 0, id),
         time_ns=np.where(time == NULL, 0, time),
         names=[name or "" for name in names],
@@ -204,18 +204,21 @@ class _Decoder:
         self, data: U8, lines: SpaceLines, names: Names, keys: Names, key_names: Sequence[str], slots: I32
     ) -> None:
         self._data, self._lines, self._key_names, self._slots = data, lines, key_names, slots
-        self._tables = names.table.arrays, keys.table.arrays
+        self._tables = names.table, keys.table
         self._scratch = threading.local()
 
-    def events(self, found: Children, progress: Progress | None) -> tuple[SpaceEvents, Stats]:
+    def events(self, messages: Children, progress: Progress | None) -> tuple[SpaceEvents, Stats]:
         """All events and their statistics, block by block: room for all at once could be many times the file."""
-        line = found.parent.astype(np.int32)
-        events = SpaceEvents(found.spans.start, line, *_room_for_events(line.size))
+        line = messages.parent.astype(np.int32)
+        events = SpaceEvents(messages.spans.start, line, *_room_for_events(line.size))
 
         def block_at(low: int) -> StatsPart:
             block = slice(low, low + _BLOCK)
-            out = events.name[block], events.start_ns[block], events.dur_ns[block], events.what[block]
-            return self._decode(found.spans[block], 4, (line[block], self._lines.plane, self._lines.time_ns), out, low)
+            times = events.start_ns[block], events.dur_ns[block]
+            out = wire.EventColumns(events.name[block], *times, events.what[block])
+            spans = messages.spans[block]
+            of = wire.Messages(spans.start, spans.end, line[block], self._lines.plane, self._lines.time_ns)
+            return self._decode(4, of, out, low)
 
         parts: list[StatsPart] = []
         with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
@@ -229,21 +232,14 @@ class _Decoder:
         """The statistics of planes or of event metadata."""
         count = len(messages)
         lines = np.arange(count, dtype=np.int32), plane.astype(np.int32), np.zeros(count, np.int64)
-        return Stats(self._data, self._key_names, [self._decode(messages, field, lines, _room_for_events(count), 0)])
+        of = wire.Messages(messages.start, messages.end, *lines)
+        return Stats(self._data, self._key_names, [self._decode(field, of, _room_for_events(count), 0)])
 
-    def _decode(
-        self,
-        messages: Spans,
-        field: int,
-        lines: tuple[I32, I32, I64],
-        out: tuple[I32, I64, I64, U8],
-        first_row: int,
-    ) -> StatsPart:
+    def _decode(self, field: int, of: wire.Messages, out: wire.EventColumns, first_row: int) -> StatsPart:
         counts = np.zeros(len(KEYS), np.int64)
-        stats = *self._room_for_stats(int((messages.end - messages.start).sum()) // _SMALLEST_STAT), counts
-        used = wire.decode(
-            self._data, (messages.start, messages.end), lines, self._tables, (field, self._slots), out, stats
-        )
+        room = int((of.end - of.start).sum()) // _SMALLEST_STAT
+        stats = wire.ReadStats(*self._room_for_stats(room), counts)
+        used = wire.decode(self._data, of, self._tables, wire.WantedStats(field, self._slots), out, stats)
         part = StatsPart(np.empty(used, np.int32), np.empty(used, np.uint8), np.empty(used, np.int64), counts)
         wire.sort_stats(stats, used, first_row, (part.rows, part.fields, part.values))
         return part
@@ -258,8 +254,9 @@ class _Decoder:
         return kept
 
 
-def _room_for_events(count: int) -> tuple[I32, I64, I64, U8]:
-    return np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint8)
+def _room_for_events(count: int) -> wire.EventColumns:
+    times = np.empty(count, np.int64), np.empty(count, np.int64)
+    return wire.EventColumns(np.empty(count, np.int32), *times, np.empty(count, np.uint8))
 
 
 class _Damage:
@@ -271,14 +268,14 @@ class _Damage:
         self._bytes = 0
         self.cut_events = 0
 
-    def level(self, what: str, parents: Spans, found: Children) -> None:
+    def level(self, what: str, parents: Spans, spans: Children) -> None:
         """Note the broken messages of one level; what a cut child of theirs still gave is not lost."""
-        for parent in np.flatnonzero(found.broken >= 0).tolist():
-            at, end = int(found.broken[parent]), int(parents.end[parent])
+        for parent in np.flatnonzero(spans.broken >= 0).tolist():
+            at, end = int(spans.broken[parent]), int(parents.end[parent])
             self._count += 1
             self._first = at if self._first is None else max(self._first, at)
-            last = np.searchsorted(found.parent, parent, "right") - 1
-            if last >= 0 and found.parent[last] == parent and found.spans.start[last] > at:
+            last = np.searchsorted(spans.parent, parent, "right") - 1
+            if last >= 0 and spans.parent[last] == parent and spans.spans.start[last] > at:
                 continue
             self._bytes += end - at
             self.cut_events += what == "line"

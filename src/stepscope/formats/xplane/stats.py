@@ -147,15 +147,15 @@ class Stats:
 
     def _values(self, key: str, rows: Rows, fields: tuple[int, int], absent: int) -> tuple[I64, Rows, U8, I64]:
         """Per row the value that is written in one of a range of fields; of other ones position, field and value."""
-        found = self.column(key)
+        stats = self.column(key)
         values = np.full(rows.size, absent, np.int64)
-        others = wire.values_of(rows, (found.rows, found.field, found.value), fields, values)
+        others = wire.values_of(rows, (stats.rows, stats.field, stats.value), fields, values)
         if not others:
             return values, np.empty(0, np.intp), EMPTY.field, EMPTY.value
-        at, known = _places(rows, found.rows)
-        field = found.field[known]
+        at, known = _places(rows, stats.rows)
+        field = stats.field[known]
         other = (field < fields[0]) | (field > fields[1])
-        return values, at[other], field[other], found.value[known[other]]
+        return values, at[other], field[other], stats.value[known[other]]
 
     def sizes(self, key: str, rows: Rows) -> I64:
         """As ``integers``, of what is never negative."""
@@ -165,10 +165,10 @@ class Stats:
 
     def floats(self, key: str, rows: Rows) -> F64:
         """A number per row, NaN where absent."""
-        found = self.column(key)
-        at, known = _places(rows, found.rows)
+        stats = self.column(key)
+        at, known = _places(rows, stats.rows)
         values = np.full(rows.size, np.nan)
-        field, value = found.field[known], found.value[known]
+        field, value = stats.field[known], stats.value[known]
         values[at] = np.where(field <= wire.SIGNED, value.astype(np.float64), np.nan)
         doubles = field == wire.DOUBLE
         values[at[doubles]] = value[doubles].view(np.float64)

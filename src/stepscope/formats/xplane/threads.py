@@ -15,7 +15,9 @@ from stepscope.formats.xplane.moments import EventStretches, OnLines, outermost_
 from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
-from stepscope.trace.tables import I32, NULL, Rows
+from stepscope.record import record
+from stepscope.trace.codes import marked
+from stepscope.trace.tables import I32, I64, NULL, Rows
 
 _NAMED_BY = ("hlo_op", "tf_op")
 """What a call says of the range that it was made in: the profiler's own annotation of the range."""
@@ -28,16 +30,47 @@ def threads_of_lines(view: View, times: EventTimes) -> list[int]:
     if not calls.size:
         return stands_for
     around = _ranges(view, np.unique(named))
-    by_thread = grouped(view.events.line[around])
+    threads = [_Ranges.of(thread, view.name[rows], times, rows) for thread, rows in _by_line(view, around)]
+    begin, end = (np.array([getattr(thread, side) for thread in threads], np.int64) for side in ("begin", "end"))
     for line, places in grouped(view.events.line[calls]):
+        begun = times.start[calls[places]]
+        ended = begun + times.dur[calls[places]]
+        near = np.flatnonzero((begin <= begun.min()) & (end >= ended.max())).tolist()
         makers = [
-            thread
-            for thread, at in by_thread
-            if thread != line and _hold(view, times, around[at], calls[places], named[places])
+            threads[at].line
+            for at in near
+            if threads[at].line != line and threads[at].hold(named[places], begun, ended)
         ]
         if len(makers) == 1:
             stands_for[line] = makers[0]
     return stands_for
+
+
+@record
+class _Ranges:
+    """The ranges of one line, name by name; when they begin, and are over."""
+
+    line: int
+    begin: int
+    end: int
+    by_name: EventStretches
+
+    @classmethod
+    def of(cls, line: int, name: I32, times: EventTimes, rows: Rows) -> _Ranges:
+        """Those that stand in some rows."""
+        start = times.start[rows]
+        end = start + times.dur[rows]
+        among = OnLines.of(np.arange(rows.size), name, start)
+        return cls(line, int(start.min()), int(end.max()), EventStretches(among, end[among.rows], among.rows))
+
+    def hold(self, named: I32, begun: I64, ended: I64) -> bool:
+        """Whether each call lies in a range of its name."""
+        known = named + 1 < self.by_name.among.first.size
+        return bool(known.all() and (outermost_around(self.by_name, named, begun, ended) >= 0).all())
+
+
+def _by_line(view: View, rows: Rows) -> list[tuple[int, Rows]]:
+    return [(line, rows[at]) for line, at in grouped(view.events.line[rows])]
 
 
 def _named_calls(view: View) -> tuple[Rows, I32]:
@@ -47,8 +80,9 @@ def _named_calls(view: View) -> tuple[Rows, I32]:
     calls = calls[view.on(LineRole.HOST)[calls]]
     if not calls.size:
         return calls, np.empty(0, np.int32)
-    lines = view.events.line
-    others = np.bincount(lines, minlength=len(view.lines)) - np.bincount(lines[calls], minlength=len(view.lines))
+    lines = view.events.line  # In rising order.
+    first = np.searchsorted(lines, np.arange(len(view.lines) + 1, dtype=lines.dtype))
+    others = np.diff(first) - np.bincount(lines[calls], minlength=len(view.lines))
     calls = calls[(others[lines[calls]] == 0) & (stats.integers("correlation_id", calls) != NULL)]
     known = {name: code for code, name in enumerate(view.names)}
     named = np.full(calls.size, -1, np.int32)
@@ -61,16 +95,7 @@ def _named_calls(view: View) -> tuple[Rows, I32]:
 
 def _ranges(view: View, wanted: I32) -> Rows:
     """The events of the host that have one of some names and are no calls."""
-    chosen = np.zeros(len(view.names) + 1, np.bool_)
-    chosen[wanted] = True
+    chosen = marked(wanted, len(view.names) + 1)
     rows = chosen[view.name] & view.on(LineRole.HOST)
     rows[view.space.stats.rows("correlation_id")] = False
     return np.flatnonzero(rows)
-
-
-def _hold(view: View, times: EventTimes, ranges: Rows, calls: Rows, named: I32) -> bool:
-    """Whether each call lies in a range of its name among those of one thread."""
-    begun = times.start[calls]
-    among = OnLines.of(ranges, view.name, times.start)
-    stretches = EventStretches(among, among.start + times.dur[among.rows], among.rows)
-    return bool((outermost_around(stretches, named, begun, begun + times.dur[calls]) >= 0).all())

@@ -6,13 +6,12 @@ down, so that events that touch in picoseconds touch in nanoseconds too.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stepscope.compiled import inlined, kernel
+from stepscope.compiled import filling, inlined, kernel
 from stepscope.protobuf.columns import read_tag
-from stepscope.record import record
 from stepscope.trace.tables import I32, I64, U8, Rows
 from stepscope.wire import BYTES
 
@@ -29,11 +28,8 @@ _HASH_BITS = (1 << 44) - 1
 _HASH_STEP = 262_147
 """A prime of 18 bits: a step of the hash stays below 63 bits, so that it is the same without numba."""
 
-IdArrays = tuple[I64, I64, I64, I32]
 
-
-@record
-class IdTable:
+class IdTable(NamedTuple):
     """Rows by (plane, id), for the kernels: ``rows`` by id where a plane's ids are dense, else ``ids`` are searched.
 
     ``first`` and ``base`` say where each plane's part of ``ids`` and ``rows`` begins, and where the last one ends.
@@ -58,27 +54,58 @@ class IdTable:
         base = np.cumsum([part.size for part in parts]).astype(np.int64)
         return cls(first, ids, base, np.concatenate(parts))
 
-    @property
-    def arrays(self) -> IdArrays:
-        """The table as the kernels take it."""
-        return self.first, self.ids, self.base, self.rows
+
+class EventColumns(NamedTuple):
+    """What becomes of events: the row of the metadata, start and duration in ns, and what each is."""
+
+    name: I32
+    start_ns: I64
+    dur_ns: I64
+    what: U8
+
+
+class ReadStats(NamedTuple):
+    """Statistics in the order of the file: event, slot, field of the value and value; and how many of each slot."""
+
+    event: I32
+    slot: U8
+    field: U8
+    value: I64
+    counts: I64
+
+
+class Messages(NamedTuple):
+    """Messages that have stats: where each lies, and its line; then every line's plane and time in ns."""
+
+    start: I64
+    end: I64
+    line: I32
+    plane_of: I32
+    time_of: I64
+
+
+class WantedStats(NamedTuple):
+    """The field of a message that holds stats, and the slot of every stat metadata row (-1: not wanted)."""
+
+    field: int
+    slots: I32
 
 
 @inlined
-def find_row(table: IdArrays, plane: Any, wanted: Any) -> Any:
+def find_row(table: IdTable, plane: Any, wanted: Any) -> Any:
     """The row of an id in a plane's part of an :class:`IdTable`, -1 where it has none."""
-    base, end = table[2][plane], table[2][plane + 1]
+    base, end = table.base[plane], table.base[plane + 1]
     if end > base:
-        return np.int64(table[3][base + wanted]) if 0 <= wanted < end - base else np.int64(-1)
-    low, last = table[0][plane], table[0][plane + 1]
+        return np.int64(table.rows[base + wanted]) if 0 <= wanted < end - base else np.int64(-1)
+    low, last = table.first[plane], table.first[plane + 1]
     high = last
     while low < high:
         middle = (low + high) >> 1
-        if table[1][middle] < wanted:
+        if table.ids[middle] < wanted:
             low = middle + 1
         else:
             high = middle
-    return low if low < last and table[1][low] == wanted else np.int64(-1)
+    return low if low < last and table.ids[low] == wanted else np.int64(-1)
 
 
 @inlined
@@ -112,32 +139,21 @@ def fate_of(begun: Any, offset: Any, duration: Any, is_count: Any) -> int:
     return POINT if duration == 0 else SPAN
 
 
-@kernel
+@filling
 def decode(
-    data: U8,
-    spans: tuple[I64, I64],
-    lines: tuple[I32, I32, I64],
-    tables: tuple[IdArrays, IdArrays],
-    wanted: tuple[int, I32],
-    out: tuple[I32, I64, I64, U8],
-    stats: tuple[I32, U8, U8, I64, I64],
+    data: U8, of: Messages, tables: tuple[IdTable, IdTable], wanted: WantedStats, out: EventColumns, stats: ReadStats
 ) -> int:
-    """Decode events into ``out`` (metadata row, start, duration, what it is) and some of their stats into ``stats``.
+    """Decode events into ``out`` and some of their stats into ``stats``, where a reference is a stat metadata row; how
+    many stats there are. Of other messages than events (planes, event metadata) the stats alone mean anything.
 
-    ``lines`` are each event's line, then every line's plane and time in ns; ``tables`` the event and stat metadata;
-    ``wanted`` the field that holds stats, and the slot of every stat metadata row (-1: not wanted). A stat is (event,
-    slot, field of the value, value), where a reference is a stat metadata row; behind them, how many of each slot
-    there are. Returns how many in all.
-
-    Other messages that have stats (planes, event metadata) are read for those alone.
+    ``tables`` are the event and stat metadata.
     """
     count = 0
-    line, plane_of, time_of = lines
     names, keys = tables
     field_of_stats, slots = wanted
-    for row in range(line.size):
-        at, end = spans[0][row], spans[1][row]
-        plane, begun = np.int64(plane_of[line[row]]), time_of[line[row]]
+    for row in range(of.line.size):
+        at, end = of.start[row], of.end[row]
+        plane, begun = np.int64(of.plane_of[of.line[row]]), of.time_of[of.line[row]]
         name, offset, duration, occurrences = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         is_placed = False
         what = SPAN
@@ -151,11 +167,11 @@ def decode(
                     key, form, value = read_stat(data, begin, after)
                     known = find_row(keys, plane, key)
                     if known >= 0 and form > 0 and slots[known] >= 0:
-                        stats[0][count] = row
-                        stats[1][count] = slots[known]
-                        stats[2][count] = form
-                        stats[3][count] = find_row(keys, plane, value) if form == REFERENCE else value
-                        stats[4][slots[known]] += 1
+                        stats.event[count] = row
+                        stats.slot[count] = slots[known]
+                        stats.field[count] = form
+                        stats.value[count] = find_row(keys, plane, value) if form == REFERENCE else value
+                        stats.counts[slots[known]] += 1
                         count += 1
             elif field == 1:
                 name = number
@@ -168,27 +184,26 @@ def decode(
             at = after
         if what == SPAN:
             what = fate_of(begun, offset, duration, occurrences > 0 and not is_placed)
-        out[0][row] = find_row(names, plane, name)
-        out[1][row] = begun + offset // _PS if what <= POINT else 0
-        out[2][row] = (offset + duration) // _PS - offset // _PS if what <= POINT else 0
-        out[3][row] = what
+        out.name[row] = find_row(names, plane, name)
+        out.start_ns[row] = begun + offset // _PS if what <= POINT else 0
+        out.dur_ns[row] = (offset + duration) // _PS - offset // _PS if what <= POINT else 0
+        out.what[row] = what
     return count
 
 
 @kernel
-def sort_stats(stats: tuple[I32, U8, U8, I64, I64], used: int, first_row: int, out: tuple[I32, U8, I64]) -> None:
+def sort_stats(stats: ReadStats, used: int, first_row: int, out: tuple[I32, U8, I64]) -> None:
     """Sort what ``decode`` gave by slot; ``first_row`` is added to the rows."""
-    rows, slots, fields, values, counts = stats
-    filled = np.zeros(counts.size, np.int64)
-    for slot in range(1, counts.size):
-        filled[slot] = filled[slot - 1] + counts[slot - 1]
+    filled = np.zeros(stats.counts.size, np.int64)
+    for slot in range(1, filled.size):
+        filled[slot] = filled[slot - 1] + stats.counts[slot - 1]
     for k in range(used):
-        at = filled[slots[k]]
-        out[0][at], out[1][at], out[2][at] = rows[k] + first_row, fields[k], values[k]
-        filled[slots[k]] = at + 1
+        at = filled[stats.slot[k]]
+        out[0][at], out[1][at], out[2][at] = stats.event[k] + first_row, stats.field[k], stats.value[k]
+        filled[stats.slot[k]] = at + 1
 
 
-@kernel
+@filling
 def values_of(rows: Rows, column: tuple[I32, U8, I64], fields: tuple[int, int], out: I64) -> int:
     """Set ``out`` where a row (in any order) is in a column and its value in one of a range of fields.
 
@@ -239,12 +254,12 @@ def text_spans(data: U8, places: I64) -> tuple[I64, I64, I64]:
 @kernel
 def differ(data: U8, starts: I64, ends: I64, first: I64) -> Any:
     """Which texts are not the same bytes as the text in row ``first`` of each."""
-    found = np.zeros(starts.size, np.bool_)
+    unlike = np.zeros(starts.size, np.bool_)
     for row in range(starts.size):
         other, size = first[row], ends[row] - starts[row]
-        found[row] = ends[other] - starts[other] != size
-        for k in range(0 if found[row] else size):
+        unlike[row] = ends[other] - starts[other] != size
+        for k in range(0 if unlike[row] else size):
             if data[starts[row] + k] != data[starts[other] + k]:
-                found[row] = True
+                unlike[row] = True
                 break
-    return found
+    return unlike

@@ -7,7 +7,6 @@ of the module's event around them on the line of modules.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
@@ -25,17 +24,18 @@ from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.host_callbacks import HOST_CALLBACK, calls_python, is_host_callback
 from stepscope.protobuf.columns import decode, texts
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
 
-_OPCODE = re.compile(r"[\]})] ([a-z][a-z0-9\-]*)\(")
+_OPCODE = regex(r"[\]})] ([a-z][a-z0-9\-]*)\(")
 """The opcode in the text of an instruction: ``%add.1 = f32[8]{0} add(f32[8]{0} %x, …``."""
-_BASE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
+_BASE = regex(r"%?([a-z][a-z\-]*[a-z])")
 _LONGEST = 4_096
 _NO_SCOPE = ("", "XlaModule", "(null)")
 _NO_RUN = -1
 """What a runtime that numbers no runs writes (TensorFlow's XLA on the CPU)."""
-_PJRT_CALL = re.compile(r"(?:\[\d{1,9}\] )?\w{0,64}PjRt\w{0,64}Executable::Execute")
+_PJRT_CALL = regex(r"(?:\[\d{1,9}\] )?\w{0,64}PjRt\w{0,64}Executable::Execute")
 _MOVES = (Awaited.MEMORY, Awaited.PEER)
 
 
@@ -217,15 +217,15 @@ class SpaceXlaOps:
         plane, line = view.lines.plane, view.events.line
         modules = np.flatnonzero(view.on(LineRole.MODULES))
         modules = modules[np.argsort(start[modules], kind="stable")]
-        found = np.full(rows.size, -1, np.intp)
+        around = np.full(rows.size, -1, np.intp)
         ops_of = dict(grouped(plane[line[rows]]))
         for p, places in grouped(plane[line[modules]]):
             mine, ops = modules[places], ops_of.get(p, np.empty(0, np.intp))
             at = np.searchsorted(start[mine], start[rows[ops]], "right") - 1
             inside = at >= 0
             inside[inside] = start[rows[ops[inside]]] <= (start + self._times.dur)[mine[at[inside]]]
-            found[ops[inside]] = mine[at[inside]]
-        return found
+            around[ops[inside]] = mine[at[inside]]
+        return around
 
     def _describe(self, module: int, program: int, op: int, category: int, name: int) -> _Op:
         """What one op is; ``name`` is the metadata of a TPU's event, whose name may be the whole instruction."""

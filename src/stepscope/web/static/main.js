@@ -10,6 +10,7 @@ import { visible } from './core/text.js';
 import {
   choosePalette, chooseTheme, chosenPalette, chosenTheme, PALETTES, showTheme, THEMES,
 } from './core/theme.js';
+import { asking } from './pages/asking.js';
 import { PAGES } from './pages/pages.js';
 import { tracePage } from './pages/trace.js';
 import { captureForm } from './widgets/capture.js';
@@ -21,6 +22,7 @@ import { hideTip } from './widgets/tip.js';
 import { waiting } from './widgets/waiting.js';
 
 /** @typedef {import('./core/types.js').Context} Context */
+/** @typedef {import('./core/types.js').Page} Page */
 /** @typedef {import('./core/types.js').Place} Place */
 /** @typedef {import('./core/types.js').Run} Run */
 
@@ -33,10 +35,15 @@ const main = h('main', { id: 'main', tabindex: -1 });
 const stripSlot = h('div', { class: 'strip-slot' });
 const chip = h('span', { class: 'chip', hidden: true });
 const { go, place } = router((to) => void draw(to), openingHash());
+const queries = {
+  list: () => place().queries ?? [],
+  set: (/** @type {import('./core/queries.js').Query[]} */ list) => remember({ ...place(), queries: list }),
+};
 const trace = tracePage(data, theme, (params) => {
   // The viewer moved by itself: the address follows, nothing is drawn.
   if (place().page === 'trace') remember({ ...place(), params });
-});
+}, queries);
+const ask = asking(data, queries);
 const pages = [...PAGES, trace.page];
 const links = pages.map((page) =>
   h(
@@ -105,19 +112,12 @@ async function draw(to) {
   hideTip();
   const page = pages.find((one) => one.id === to.page) ?? pages[0];
   const at = to.run < data.titles.length ? to.run : 0;
-  links.forEach((link, index) => {
-    if (pages[index] === page) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
-  });
+  mark(page);
   runChoice.selectedIndex = at;
   const moved = drawn?.page !== page.id || drawn?.run !== at;
   if (drawn?.run !== at) put(main, waiting(data.progress && (() => data.progress?.(at) ?? Promise.reject())));
   try {
-    // Served, the comparison reads the other profile too: only its own page waits for that.
-    const { before, after } = to.params;
-    const picked = before !== undefined || !data.picks || data.titles[0].startsWith('before: ');
-    const compared = page.id === 'compare' && picked ? data.comparison(Number(before ?? 0), Number(after ?? 1)) : null;
-    const [run, comparison] = await Promise.all([data.run(at), compared]);
+    const [run, comparison] = await Promise.all([data.run(at), comparisonOf(page, to.params)]);
     if (turn !== drawing) return; // The reader has gone on.
     show(page, contextOf(run, comparison, { ...to, run: at }), moved);
     drawn = { page: page.id, run: at };
@@ -128,46 +128,95 @@ async function draw(to) {
   }
 }
 
+/** The page in the navigation. @param {Page} page */
+function mark(page) {
+  links.forEach((link, index) => {
+    if (pages[index] !== page) {
+      link.removeAttribute('aria-current');
+      return;
+    }
+    link.setAttribute('aria-current', 'page');
+    link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  });
+}
+
 /**
- * @param {import('./core/types.js').Page} page
+ * Served, the comparison reads the other profile too: only its own page waits for that.
+ * @param {Page} page
+ * @param {Record<string, string>} params
+ */
+function comparisonOf(page, { before, after }) {
+  if (page.id !== 'compare') return null;
+  const picked = before !== undefined || !data.picks || data.titles[0].startsWith('before: ');
+  return picked ? data.comparison(Number(before ?? 0), Number(after ?? 1)) : null;
+}
+
+/**
+ * @param {Page} page
  * @param {Context} context
  * @param {boolean} moved whether this is another page than before
  */
 function show(page, context, moved) {
+  const { params, steps: chosen } = context.place;
+  putTop(page, context);
+  if (page.id === 'trace' && chosen && !Object.keys(params).length) {
+    context.place.params = spanOf(context.report.steps, chosen);
+  }
+  putStrip(page, context);
+  putPage(page, context, moved);
+  if (params.finding) openFinding(params.finding);
+  if (params.part && moved) main.querySelector(`[data-part="${CSS.escape(params.part)}"]`)?.scrollIntoView();
+}
+
+/** @param {Page} page @param {Context} context */
+function putTop(page, context) {
   const { run } = context;
-  const { steps } = run.report;
-  const isJob = Boolean(run.report.analyses.ranks);
   pages.forEach((one, at) => {
     links[at].hidden = one !== page && !inNavigation(one, run);
   });
   document.title = `${page.title} · ${run.title} · stepscope`;
+  ask.at(context);
   chip.hidden = run.report.profile.complete;
   chip.textContent = 'damaged: partly read';
-  const chosen = context.place.steps;
-  const { params } = context.place;
-  if (page.id === 'trace' && chosen && !Object.keys(params).length) context.place.params = spanOf(steps, chosen);
+}
+
+/**
+ * The strip of steps, where the page has use for it; who moves it by keys keeps it.
+ * @param {Page} page
+ * @param {Context} context
+ */
+function putStrip(page, context) {
+  const { steps, analyses } = context.report;
   const focused = document.activeElement?.classList.contains('strip-area');
-  const ofSteps = steps.length > 1 && !isJob && !(page.id === 'compare' && context.comparison);
-  put(stripSlot, ofSteps ? strip(steps, run.words.steps, chosen, (range) => {
+  const ofSteps = steps.length > 1 && !analyses.ranks && !(page.id === 'compare' && context.comparison);
+  put(stripSlot, ofSteps ? strip(steps, context.words.steps, context.place.steps, (range) => {
     const { beside = '' } = place().params;
     const shown = page.id === 'trace' ? { ...spanOf(steps, range), ...(beside && { beside }) } : place().params;
     go({ ...place(), steps: namesOf(steps, range), params: shown }, true);
   }) : null);
   if (focused) /** @type {HTMLElement|null} */ (stripSlot.querySelector('.strip-area'))?.focus();
-  main.classList.toggle('wide', page.id === 'trace' && !isJob);
+}
+
+/**
+ * @param {Page} page
+ * @param {Context} context
+ * @param {boolean} moved
+ */
+function putPage(page, context, moved) {
+  const isJob = Boolean(context.report.analyses.ranks);
+  const isViewer = page.id === 'trace' && !isJob;
+  main.classList.toggle('wide', isViewer);
   const top = main.scrollTop;
-  put(main, h('h1', { class: page.id === 'trace' && !isJob ? 'sr' : '' }, page.title),
+  put(main, h('h1', { class: isViewer ? 'sr' : '' }, page.title),
     isJob && page.ofJob ? page.ofJob(context) : page.render(context));
-  if (chosen && page.ofSteps) main.querySelector('.page')?.prepend(scopeNote(main, context.scope()));
+  if (context.place.steps && page.ofSteps) main.querySelector('.page')?.prepend(scopeNote(main, context.scope()));
   main.scrollTop = moved ? scrolls.get(location.hash) ?? 0 : top;
   if (moved && drawn) main.focus({ preventScroll: true });
-  if (params.finding) openFinding(params.finding);
-  if (params.part && moved) main.querySelector(`[data-part="${CSS.escape(params.part)}"]`)?.scrollIntoView();
 }
 
 /**
  * Whether a page has something to show of a run; the trace of a job has where it holds that of any rank.
- * @param {import('./core/types.js').Page} page
+ * @param {Page} page
  * @param {Run} run
  */
 function inNavigation(page, { report, traces }) {
@@ -237,35 +286,48 @@ function openFinding(id) {
   card.querySelector('summary')?.focus();
 }
 
+/** Whether `g` was pressed: the next key names a page. */
 let leader = false;
+
+/** What a key does alone. @type {Record<string, (event: KeyboardEvent) => void>} */
+const KEYS = {
+  g: () => {
+    leader = true;
+    setTimeout(() => { leader = false; }, 1500);
+  },
+  a: (event) => {
+    if (ask.button.hidden) return;
+    event.preventDefault();
+    void ask.open();
+  },
+  '?': showHelp,
+  '/': (event) => {
+    const filter = /** @type {HTMLElement|null} */ (main.querySelector('input[type=search]'));
+    if (filter) event.preventDefault();
+    filter?.focus();
+  },
+};
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
   const target = /** @type {Element} */ (event.target);
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target.matches('input, select, textarea') || document.querySelector('dialog[open]')) return;
-  if (leader) {
-    leader = false;
-    const page = pages.find((one) => one.key === event.key);
-    if (page) {
-      event.preventDefault();
-      open(page.id);
-    }
-  } else if (event.key === 'g') {
-    leader = true;
-    setTimeout(() => { leader = false; }, 1500);
-  } else if (event.key === '?') {
-    showHelp();
-  } else if (event.key === '/') {
-    const filter = /** @type {HTMLElement|null} */ (main.querySelector('input[type=search]'));
-    if (filter) event.preventDefault();
-    filter?.focus();
+  if (!leader) {
+    KEYS[event.key]?.(event);
+    return;
+  }
+  leader = false;
+  const page = pages.find((one) => one.key === event.key);
+  if (page) {
+    event.preventDefault();
+    open(page.id);
   }
 }
 
 chooseTheme(chosenTheme());
 choosePalette(chosenPalette());
-document.body.append(live, helpDialog, ...(capture ? [capture.dialog] : []));
+document.body.append(live, helpDialog, ask.dialog, ...(capture ? [capture.dialog] : []));
 put(
   /** @type {HTMLElement} */ (document.getElementById('app')),
   h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => {
@@ -280,9 +342,10 @@ put(
     chip,
     h('span', { class: 'grow' }),
     capture && capture.button,
+    ask.button,
     themeChoice,
     paletteChoice,
-    h('button', { type: 'button', onclick: showHelp }, 'Keys ', h('kbd', null, '?')),
+    h('button', { type: 'button', class: 'keyboard', onclick: showHelp }, 'Keys ', h('kbd', null, '?')),
   ),
   h('nav', { class: 'side', 'aria-label': 'Pages' }, links),
   h('div', { class: 'content' }, stripSlot, main),

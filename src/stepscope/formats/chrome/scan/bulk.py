@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from stepscope.formats.chrome.scan.header import EVENT_START
 from stepscope.formats.chrome.scan.plain import set_argument, set_field
 from stepscope.formats.chrome.scan.rows import Event
 from stepscope.formats.chrome.scan.window import TextWindow
+from stepscope.regex import regex
 
 BLOCK = 1 << 18
 OVERLAP = 1 << 12
-_COMMA = re.compile(rb"[\x00-\x20]*+,[\x00-\x20]*+")
+_COMMA = regex(rb"[\x00-\x20]*+,[\x00-\x20]*+")
 _ABSENT = msgspec.Raw()
 
 

@@ -70,8 +70,8 @@ class Tally:
 
     def damages(self) -> list[Damage]:
         """One entry per kind, by first offset."""
-        found = [
+        every = [
             Damage(code, entry.count, entry.first_offset, TEXTS[code], entry.lost_events, entry.lost_bytes)
             for code, entry in self.entries.items()
         ]
-        return sorted(found, key=lambda damage: (damage.first_offset or 0, damage.code))
+        return sorted(every, key=lambda damage: (damage.first_offset or 0, damage.code))

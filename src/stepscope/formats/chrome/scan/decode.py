@@ -8,17 +8,19 @@ from typing import Any
 
 import msgspec
 
-_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
+from stepscope.regex import regex
+
+_ESCAPE = regex(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?Infinity|NaN', re.DOTALL)
-_ANY_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(u[dD][89a-fA-F])..|\\.", re.DOTALL)
-_INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
-_NUMBER = re.compile(rb"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
+_CONTROL = regex(r"[\x00-\x1f]")
+_SURROGATE = regex(r"[\ud800-\udfff]")
+_TOKEN = regex(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?Infinity|NaN', re.DOTALL)
+_ANY_ESCAPE = regex(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(u[dD][89a-fA-F])..|\\.", re.DOTALL)
+_INTEGER = regex(rb"-?(?:0|[1-9][0-9]{0,18})")
+_NUMBER = regex(rb"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 _INT64 = 1 << 63
 _SAFE_DIGITS = 16
-_PLAIN_SCALAR = re.compile(rb"-?[0-9]|[tf]|nu")
+_PLAIN_SCALAR = regex(rb"-?[0-9]|[tf]|nu")
 
 check_json = msgspec.json.Decoder(msgspec.Raw).decode
 """Raises unless the bytes are one JSON value."""

@@ -199,10 +199,10 @@ class _ChunkReader:
         window = self._window(low, CHUNK + MARGIN)
         at = 0
         if index:
-            found = EVENT_START.search(window.view, 0, min(window.end, 1 << 20))
-            if found is None:
+            begun = EVENT_START.search(window.view, 0, min(window.end, 1 << 20))
+            if begun is None:
                 return None
-            at = found.start()
+            at = begun.start()
         return self._read(window, at, low + CHUNK, comma_due=False)
 
     def read_from(self, at: int, limit: int, comma_due: bool) -> _Chunk:

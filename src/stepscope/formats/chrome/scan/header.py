@@ -12,13 +12,14 @@ from stepscope.formats.chrome.scan import decode
 from stepscope.formats.chrome.scan.damage import Tally
 from stepscope.formats.chrome.scan.plain import BLANK, STRING, Incomplete, Malformed, skip_blank, value_end
 from stepscope.formats.foreign import ASK
+from stepscope.regex import regex
 
 HEAD_LIMIT = 64 << 20
 """traceEvents must begin within so many bytes: what precedes it is held in memory."""
 TAIL_LIMIT = 64 << 20
 _GLANCE = 4096
 
-EVENT_START = re.compile(
+EVENT_START = regex(
     rb'\{[\x00-\x20]*+(?:(?:"(?:name|cat|ts|dur|pid|tid|id|s|bp|tts|tdur|sf|cname)"[\x00-\x20]*+:[\x00-\x20]*+'
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[-+.\w]++)[\x00-\x20]*+,[\x00-\x20]*+){0,12}?"ph"[\x00-\x20]*+:[\x00-\x20]*+"'
     rb'|"args"[\x00-\x20]*+:[\x00-\x20]*+\{)',
@@ -27,15 +28,15 @@ EVENT_START = re.compile(
 """Where an event plausibly begins: an opening brace, simple members, then ``ph``; or args first (sorted keys). It
 cannot match inside a valid string, where the quotes would be escaped."""
 
-_LIST_START = re.compile(rb"\[[\x00-\x20]*+(?=" + EVENT_START.pattern + rb")", re.DOTALL)
-_TRACE_EVENTS = re.compile(rb'"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
-_NESTED = re.compile(rb'\[?[\x00-\x20]*+\{[\x00-\x20]*+"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
-_KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")[\x00-\x20]*+:[\x00-\x20]*+', re.DOTALL)
-_NEXT_KEY = re.compile(rb',([\x00-\x20]*+)("[^"\\\n]{1,200}+")[\x00-\x20]*+:[\x00-\x20]*+(?=[\[{"\-0-9tfn])')
-_PHASE = re.compile(rb'"ph"[\x00-\x20]*+:[\x00-\x20]*+"')
+_LIST_START = regex(rb"\[[\x00-\x20]*+(?=" + EVENT_START.pattern + rb")", re.DOTALL)
+_TRACE_EVENTS = regex(rb'"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
+_NESTED = regex(rb'\[?[\x00-\x20]*+\{[\x00-\x20]*+"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
+_KEY = regex(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")[\x00-\x20]*+:[\x00-\x20]*+', re.DOTALL)
+_NEXT_KEY = regex(rb',([\x00-\x20]*+)("[^"\\\n]{1,200}+")[\x00-\x20]*+:[\x00-\x20]*+(?=[\[{"\-0-9tfn])')
+_PHASE = regex(rb'"ph"[\x00-\x20]*+:[\x00-\x20]*+"')
 _BLANKS = bytes(range(33))
 _BOM = b"\xef\xbb\xbf"
-_ELEMENT_END = re.compile(rb'"[\x00-\x20]*+,[\x00-\x20]*+"')
+_ELEMENT_END = regex(rb'"[\x00-\x20]*+,[\x00-\x20]*+"')
 
 
 @dataclass(slots=True)

@@ -203,7 +203,8 @@ def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901
     belong to the thread. The position is where to go on: before an event, or before the comma in front of it
     (``state[COMMA]``). Every row before ``state[COUNT]`` is complete.
 
-    One function holds the whole loop on purpose: its many variables must stay in registers.
+    One function holds the whole loop on purpose: its many variables must stay in registers. With its values taken in an
+    inlined function it took 1.5 times as long, with its gaps passed in one twice.
     """
     stop = window + end
     at = window + start

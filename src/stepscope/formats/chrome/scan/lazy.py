@@ -23,8 +23,8 @@ def read_arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any
     """
     wanted = sorted({int(offset) for offset in offsets})
     read = _from_plain if source.container == "plain" else _from_stream
-    found = dict(read(source, wanted))
-    return [found.get(int(offset), {}) for offset in offsets]
+    by_offset = dict(read(source, wanted))
+    return [by_offset.get(int(offset), {}) for offset in offsets]
 
 
 def parse_arguments(text: bytes) -> dict[str, Any]:

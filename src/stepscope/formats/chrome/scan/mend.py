@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from stepscope.formats.chrome.scan.header import EVENT_START
@@ -16,13 +15,12 @@ from stepscope.formats.chrome.scan.plain import (
     value_end,
 )
 from stepscope.formats.chrome.scan.rows import Event
+from stepscope.regex import regex
 
-_KEY = re.compile(rb'"([^"\\\n]{0,200}+)"[\x00-\x20]*+:[\x00-\x20]*+')
-_KEY_WITHOUT_QUOTE = re.compile(rb'"?([A-Za-z_][\w .%()/-]{0,60}+)"?[\x00-\x20]*+:[\x00-\x20]*+')
-_NEXT_KEY = re.compile(rb',[\x00-\x20]*+(?="[^"\\\n]{1,200}+"[\x00-\x20]*+:)|\}')
-_TEXT_END = re.compile(
-    rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))'
-)
+_KEY = regex(rb'"([^"\\\n]{0,200}+)"[\x00-\x20]*+:[\x00-\x20]*+')
+_KEY_WITHOUT_QUOTE = regex(rb'"?([A-Za-z_][\w .%()/-]{0,60}+)"?[\x00-\x20]*+:[\x00-\x20]*+')
+_NEXT_KEY = regex(rb',[\x00-\x20]*+(?="[^"\\\n]{1,200}+"[\x00-\x20]*+:)|\}')
+_TEXT_END = regex(rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))')
 _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE = b',{}"'
 _SIZE_LIMIT = 1 << 20
 _MAX_UNREADABLE = 16

@@ -13,19 +13,20 @@ from typing import Any
 from stepscope.formats.chrome.dialects import KEYS, OF_EVENT
 from stepscope.formats.chrome.scan import decode
 from stepscope.formats.chrome.scan.rows import BARE_NOTE, RANGE_NOTE, Event
+from stepscope.regex import regex
 
 Data = Any  # bytes, bytearray, memoryview or a numpy array of bytes
 
-BLANK = re.compile(rb"[\x00-\x20]*+")
-STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_MEMBER = re.compile(
+BLANK = regex(rb"[\x00-\x20]*+")
+STRING = regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_MEMBER = regex(
     rb'[\x00-\x20]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[\x00-\x20]*+:[\x00-\x20]*+'
     rb'(?:("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+)|([\[{]))',
     re.DOTALL,
 )
-_KEY = re.compile(rb'[\x00-\x20]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[\x00-\x20]*+(:?)[\x00-\x20]*+', re.DOTALL)
-_STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
-_SCALAR = re.compile(rb'[^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+')
+_KEY = regex(rb'[\x00-\x20]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[\x00-\x20]*+(:?)[\x00-\x20]*+', re.DOTALL)
+_STRUCTURE = regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
+_SCALAR = regex(rb'[^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+')
 _AFTER_STRING = frozenset(b",:}]") | frozenset(range(33))
 
 _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE, _OPEN_BRACKET, _CLOSE_BRACKET = b',{}"[]'

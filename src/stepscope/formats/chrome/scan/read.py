@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from stepscope import compiled
+from stepscope import compiled, kept_code
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.scan import drive
 from stepscope.formats.chrome.scan.damage import Tally
@@ -80,7 +80,7 @@ def _choose(road: str, small: bool, size: int) -> tuple[RoadType, list[str]]:
         return TolerantRoad, [f"numba cannot be used here ({error}); reading without it is some forty times slower"]
     if compiled.disabled():
         return TolerantRoad, ["NUMBA_DISABLE_JIT is set; reading without numba is some forty times slower"]
-    if compiled.cache_folder(Path(__file__).parent) is None:
+    if kept_code.cache_folder(Path(__file__).parent) is None:
         return fast.FastRoad, [
             "no folder for compiled kernels is writable; they are compiled anew each time (set STEPSCOPE_CACHE)"
         ]

@@ -7,7 +7,6 @@ with the size of the file however it is damaged.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import TypeVar
@@ -19,6 +18,7 @@ from stepscope.formats.chrome.scan.plain import STRING, Incomplete, Malformed, r
 from stepscope.formats.chrome.scan.rows import Event
 from stepscope.formats.chrome.scan.window import TextWindow
 from stepscope.record import record
+from stepscope.regex import regex
 
 _OVERLAP = 4096
 _NEAR = (1 << 10, 1 << 14, 1 << 62)
@@ -27,11 +27,11 @@ follows."""
 _PATIENCE = 32 << 20
 """Bytes that may be read in vain, in all, for elements that hold something which looks like an event."""
 _MAX_STRAYS = 100
-_ARRAY_END = re.compile(
+_ARRAY_END = regex(
     rb'\}[\x00-\x20]*+(\])[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+\Z)'
 )
 Read = TypeVar("Read")
-_AFTER_LIST = re.compile(rb"[\x00-\x20]*+,?[\x00-\x20]*+")
+_AFTER_LIST = regex(rb"[\x00-\x20]*+,?[\x00-\x20]*+")
 
 
 class RepairOutcome(Enum):

@@ -101,10 +101,10 @@ class Members:
         for name, (rows, of) in self.rows.items():
             begin, end = np.searchsorted(of, (low, high))
             if begin < end:
-                found = self._of_table(name, rows[begin:end])
+                values = self._of_table(name, rows[begin:end])
                 place = np.full(high - low, end - begin, np.uint32)
                 place[of[begin:end] - low] = np.arange(end - begin, dtype=np.uint32)
-                parts.append(found.append(pl.Series([None], dtype=pl.String)).gather(place))
+                parts.append(values.append(pl.Series([None], dtype=pl.String)).gather(place))
         return parts
 
     def _of_table(self, name: str, rows: t.Rows) -> pl.Series:
@@ -168,8 +168,8 @@ def _stated_launches(trace: Trace) -> t.I64:
     launches, told = trace.launches, _told(trace.launches)
     if not told.any():
         return np.empty(0, np.int64)
-    found = np.full(len(trace.slices), t.NULL, np.int64)
+    stated = np.full(len(trace.slices), t.NULL, np.int64)
     ids = launch_numbers(trace)[told]
-    found[launches.op[told]] = ids
-    found[launches.call[told]] = ids
-    return found
+    stated[launches.op[told]] = ids
+    stated[launches.call[told]] = ids
+    return stated

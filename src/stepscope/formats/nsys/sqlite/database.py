@@ -101,13 +101,13 @@ class Database:
         listed = self._read(DatabaseTable("sqlite_schema", 1, _SCHEMA), ["rootpage"], ["type", "name", "sql"])
         if not len(listed) and listed.first_broken is not None:
             raise InputError(f"{self.path}: the list of tables of this SQLite file is damaged; export it again")
-        found = {}
+        by_name = {}
         texts = [listed.texts[column].decoded() for column in ("type", "name", "sql")]
         for kind, name, sql, root in zip(*texts, listed.numbers["rootpage"].tolist(), strict=True):
             layout = declared(sql) if kind == "table" and root > 0 and not name.startswith("sqlite_") else None
             if layout is not None:
-                found[name] = DatabaseTable(name, root, layout)
-        return found
+                by_name[name] = DatabaseTable(name, root, layout)
+        return by_name
 
     def read(self, name: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> TableRows:
         """Columns of one table by name; those it lacks are absent in every row. A table that is not there is empty."""
@@ -151,24 +151,25 @@ class Database:
         # Sound payloads lie in the file once; where they claim more, those beyond it count as broken.
         spill = np.empty(min(overflow, len(self.data)), np.uint8)
         places = np.empty((4, total), np.int64)
-        found, first_broken = pages.locate(self.data, *layout, leaf, counts, spill, places)
-        begin, end, rowid, offset = places[:, :found]
-        out = (
-            np.full((shape[0], found), NULL, np.int64),
-            np.full((shape[1], found), -1, np.int64),
-            np.zeros((shape[1], found), np.int64),
+        cells, first_broken = pages.locate(self.data, *layout, leaf, counts, spill, places)
+        begin, end, rowid, offset = places[:, :cells]
+        out = pages.Cells(
+            np.full((shape[0], cells), NULL, np.int64),
+            np.full((shape[1], cells), -1, np.int64),
+            np.zeros((shape[1], cells), np.int64),
+            np.zeros(cells, np.bool_),
         )
-        good = np.zeros(found, np.bool_)
         spill.setflags(write=False)  # Of the same type as the file, so that one compiled loop serves both.
         for buffer, shift in ((self.data, 0), (spill, len(self.data))):
             if len(buffer):
-                pages.decode(buffer, shift, (begin, end, rowid), (numbers, texts, shape[2]), (*out, good))
+                pages.decode(buffer, shift, (begin, end, rowid), (numbers, texts, shape[2]), out)
+        good, held = out.good, (out.numbers, out.starts, out.sizes)
         if not good.all():
             at = int(offset[~good][0])
             first_broken = at if first_broken < 0 else min(at, first_broken)
-            out, offset = (out[0][:, good], out[1][:, good], out[2][:, good]), offset[good]
+            held, offset = (out.numbers[:, good], out.starts[:, good], out.sizes[:, good]), offset[good]
         # Copied, or the other places would stay as long as it does.
-        return _Raw(*out, offset.copy(), spill, total - len(offset), first_broken)
+        return _Raw(*held, offset.copy(), spill, total - len(offset), first_broken)
 
 
 @record

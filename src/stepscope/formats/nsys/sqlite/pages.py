@@ -7,11 +7,11 @@ may not add up to more than the page.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stepscope.compiled import inlined, kernel, outlined
+from stepscope.compiled import filling, inlined, kernel, outlined
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools
 
 UNREADABLE = NULL + 1
@@ -60,7 +60,7 @@ def leaves(data: U8, page_size: int, usable: int, root: int) -> tuple[I64, int, 
     """
     pages = data.size // page_size
     seen = np.zeros(pages + 1, np.bool_)
-    found = np.empty(pages, np.int64)
+    numbers = np.empty(pages, np.int64)
     stack = np.empty(pages + 1, np.int64)
     count, broken, first_broken, size = 0, 0, -1, 0
     if 1 <= root <= pages:
@@ -75,7 +75,7 @@ def leaves(data: U8, page_size: int, usable: int, root: int) -> tuple[I64, int, 
         kind = data[head]
         cells = _number(data, head + 3, 2)
         if kind == _LEAF:
-            found[count] = page
+            numbers[count] = page
             count += 1
             continue
         if kind != _INTERIOR or head - base + 12 + 2 * cells > usable:
@@ -93,10 +93,10 @@ def leaves(data: U8, page_size: int, usable: int, root: int) -> tuple[I64, int, 
             else:
                 broken += 1
                 first_broken = int(child) if first_broken < 0 else first_broken
-    return found[:count].copy(), broken, first_broken
+    return numbers[:count].copy(), broken, first_broken
 
 
-@kernel
+@filling
 def last_leaf(data: U8, page_size: int, root: int) -> int:
     """The last leaf page below a table's root, 0 where damage hides it."""
     page = np.int64(root)
@@ -185,7 +185,7 @@ def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: Any
     return True
 
 
-@kernel
+@filling
 def locate(data: U8, page_size: int, usable: int, pages: I64, rows: I64, spill: U8, out: I64) -> tuple[int, int]:
     """Where the record of every row lies; the number of rows found, and the offset of the first broken one (or -1).
 
@@ -250,19 +250,28 @@ def _size_of(serial: Any) -> Any:
     return serial if serial < 5 else np.int64(0)
 
 
-@kernel
+class Cells(NamedTuple):
+    """The wanted values of records: numbers, where texts begin and their sizes; and which records make sense."""
+
+    numbers: I64
+    starts: I64
+    sizes: I64
+    good: Bools
+
+
+@filling
 def decode(
     buffer: U8,
     shift: int,
     records: tuple[I64, I64, I64],
     place: tuple[I32, I32, int],
-    out: tuple[I64, I64, I64, Bools],
+    out: Cells,
 ) -> None:
     """Decode the wanted columns of those records (begin, end, row id) that lie in a buffer, which begins at ``shift``.
 
     ``place`` says per column of the table which row of ``numbers`` and which of ``starts`` and ``sizes`` takes it (-1:
-    none), and which of ``numbers`` takes the row id where NULL is stored. ``out`` is (numbers, starts, sizes, good);
-    texts are given by where they lie, as the records are, and ``good`` says which records make sense.
+    none), and which of ``numbers`` takes the row id where NULL is stored. Texts are given by where they lie, as the
+    records are.
     """
     begins, ends, rowids = records
     numbers, starts, sizes, good = out

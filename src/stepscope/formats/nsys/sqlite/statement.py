@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from stepscope.record import record
+from stepscope.regex import regex
 
 LONGEST = 1 << 18
 """Characters of a statement that are read: the widest table of Nsight Systems takes 5,000."""
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"""\s+|--[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"]|"")*"|`(?:[^`]|``)*`|'(?:[^']|'')*'|\[[^\]]*\]|\w+|.""", re.DOTALL
 )
 _TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}

@@ -83,15 +83,15 @@ def _message(
     data: U8, start: int, end: int, number: int, rewritten: Callable[[int, int], Iterator[Piece]]
 ) -> Iterator[Piece]:
     """The sound part of a message, with the sub-messages of one field rewritten."""
-    found = children(data, Spans(np.array([start]), np.array([end])), number, cut=True)
-    heads = _heads(data, found).tolist()
-    for head, begin, stop in zip(heads, found.spans.start.tolist(), found.spans.end.tolist(), strict=True):
+    parts = children(data, Spans(np.array([start]), np.array([end])), number, cut=True)
+    heads = _heads(data, parts).tolist()
+    for head, begin, stop in zip(heads, parts.spans.start.tolist(), parts.spans.end.tolist(), strict=True):
         yield data[start:head].data
         body = list(rewritten(begin, stop))
         yield prefix(number, sum(map(len, body)))
         yield from body
         start = stop
-    broken = int(found.broken[0])
+    broken = int(parts.broken[0])
     yield data[start : end if broken < 0 else max(start, broken)].data
 
 
@@ -110,12 +110,12 @@ def _line(data: U8, start: int, end: int, kept: I64 | None) -> Iterator[Piece]:
     yield data[start:end][np.cumsum(edges[:-1], dtype=np.int8) == 0].data
 
 
-def _heads(data: U8, found: Children) -> I64:
+def _heads(data: U8, parts: Children) -> I64:
     """Where the fields of some sub-messages begin: before what says their size stands one byte, the tag.
 
     Of a size only the last byte is below 128, and so is the tag.
     """
-    head = found.spans.start - 2
+    head = parts.spans.start - 2
     while (longer := data[head] > 127).any():
         head = head - longer
     return head

@@ -58,7 +58,7 @@ class Fact:
 
 def facts_of(trace: Trace, markers: Markers) -> list[Fact]:
     """Every statistic the tables hold, each with the slices that have it."""
-    found = (
+    facts = (
         *_columns(trace),
         *_scopes(trace),
         *_launching(trace),
@@ -68,7 +68,7 @@ def facts_of(trace: Trace, markers: Markers) -> list[Fact]:
         *_inputs(trace),
         *_flows(trace, markers),
     )
-    return [fact for fact in found if len(fact.slices)]
+    return [fact for fact in facts if len(fact.slices)]
 
 
 def _columns(trace: Trace) -> Iterator[Fact]:

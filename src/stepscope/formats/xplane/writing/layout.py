@@ -20,6 +20,7 @@ from stepscope.formats.xplane.writing.facts import Fact, facts_of, host_steps, p
 from stepscope.formats.xplane.writing.names import EventNames
 from stepscope.formats.xplane.writing.plane import Plane, Value
 from stepscope.formats.xplane.writing.wire import REFERENCE, SIGNED, StatColumn, encode_events, number_field
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Device, Trace
 from stepscope.wire import field
@@ -50,10 +51,10 @@ _COPY_TYPES = {
     t.Direction.D2D: "MemcpyD2D",
     t.Direction.P2P: "MemcpyP2P",
 }
-_THREAD_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}")
+_THREAD_NUMBER = regex(r"-?[1-9][0-9]{0,17}")
 _VENDORS = (
-    (re.compile(r"nvidia|tesla|geforce|quadro", re.I), "Nvidia"),
-    (re.compile(r"amd|instinct|radeon", re.I), "AMD"),
+    (regex(r"nvidia|tesla|geforce|quadro", re.I), "Nvidia"),
+    (regex(r"amd|instinct|radeon", re.I), "AMD"),
 )
 
 
@@ -128,12 +129,12 @@ class _Layout:
 
     def _lines(self, tracks: list[int]) -> Iterable[list[int]]:
         """Tracks that are one line: XLA:CPU's ops stand among the other events of the thread that ran them."""
-        of, found = self.trace.tracks, dict[tuple[int, ...], list[int]]()
+        of, lines = self.trace.tracks, dict[tuple[int, ...], list[int]]()
         for track in tracks:
             on_thread = of.thread[track] >= 0 and self._plane_of(track) == HOST
             key = (int(of.process[track]), int(of.thread[track])) if on_thread else (track,)
-            found.setdefault(key, []).append(track)
-        return found.values()
+            lines.setdefault(key, []).append(track)
+        return lines.values()
 
     def _add_tracks(self, plane: Plane, tracks: list[int], streams: bool) -> None:
         of, first = self.trace.tracks, tracks[0]
@@ -196,13 +197,13 @@ class _Layout:
 
     def _types(self, slices: t.Rows) -> list[str]:
         """What runs on a stream, in the words of XProf's collectors."""
-        found: dict[str, None] = {}
+        types: dict[str, None] = {}
         shown = self.trace.slices.kind[slices].astype(np.int64) * len(t.Direction) + self.names.direction[slices]
         for both in np.unique(shown).tolist():
             kind, direction = t.Kind(both // len(t.Direction)), t.Direction(both % len(t.Direction))
             copy = _COPY_TYPES.get(direction, "MemcpyOther")
-            found[copy if kind == t.Kind.COPY else _LINE_TYPES.get(kind, "Other")] = None
-        return list(found)
+            types[copy if kind == t.Kind.COPY else _LINE_TYPES.get(kind, "Other")] = None
+        return list(types)
 
     def _track_name(self, track: int) -> str:
         tracks, strings = self.trace.tracks, self.trace.strings

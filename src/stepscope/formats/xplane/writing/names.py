@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +10,7 @@ from stepscope.formats.xplane.stats import CATEGORY, KIND
 from stepscope.formats.xplane.writing.distinct import distinct
 from stepscope.formats.xplane.writing.plane import Plane, Value
 from stepscope.record import record
+from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Trace
@@ -19,7 +18,7 @@ from stepscope.trace.trace import Trace
 _COPIES = {t.Direction.H2D: "MemcpyHToD", t.Direction.D2H: "MemcpyDToH", t.Direction.D2D: "MemcpyDToD"}
 """Beginnings of names by which XProf knows copies (tf_op_utils.cc)."""
 
-_NUMBER = re.compile(r"[# ]\d+$")
+_NUMBER = regex(r"[# ]\d+$")
 
 _XLA_TEXTS = (("category", "hlo_category"), ("scope", "tf_op"), ("source", "source"))
 _XLA_NUMBERS = (("flops", "flops"), ("bytes_accessed", "bytes_accessed"))

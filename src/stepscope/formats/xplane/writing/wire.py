@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from stepscope.compiled import inlined, kernel
+from stepscope.compiled import filling, inlined, kernel
 from stepscope.record import record
 from stepscope.trace.tables import I64, U8
 
@@ -19,6 +20,17 @@ _PS = 1000
 _LAST_BITS = (1 << 57) - 1
 _EVENT, _NAME, _OFFSET, _DURATION, _STAT, _KEY = 0x22, 0x08, 0x10, 0x18, 0x22, 0x08
 """Tags: ``XLine.events``; metadata_id, offset_ps, duration_ps and stats of ``XEvent``; metadata_id of ``XStat``."""
+
+
+class _StatTable(NamedTuple):
+    """The statistics of all columns, one after another: where each column begins, its key and field; its rows and
+    values."""
+
+    first: I64
+    keys: I64
+    fields: I64
+    rows: I64
+    values: I64
 
 
 @record
@@ -43,7 +55,7 @@ def encode_events(names: I64, start_ns: I64, dur_ns: I64, stats: Sequence[StatCo
     """The ``events`` fields of a line; ``names`` are ids of event metadata, starts count from the line's."""
     first = np.cumsum([0, *(len(stat.rows) for stat in stats)])
     nothing = np.empty(0, np.int64)
-    table = (
+    table = _StatTable(
         first,
         np.array([stat.key for stat in stats], np.int64),
         np.array([stat.field for stat in stats], np.int64),
@@ -75,10 +87,10 @@ def _put(out: U8, at: int, value: int) -> int:
     return at + 1
 
 
-@kernel
-def _measure(names: I64, start: I64, dur: I64, stats: tuple[I64, I64, I64, I64, I64], sizes: I64) -> int:
+@filling
+def _measure(names: I64, start: I64, dur: I64, stats: _StatTable, sizes: I64) -> int:
     """The size of every event's message; returns that of all fields together."""
-    first, keys, _, rows, values = stats
+    first, keys, rows, values = stats.first, stats.keys, stats.rows, stats.values
     for event in range(names.size):
         sizes[event] = 3 + _size(names[event]) + _size(start[event] * _PS) + _size(dur[event] * _PS)
     for column in range(keys.size):
@@ -91,7 +103,7 @@ def _measure(names: I64, start: I64, dur: I64, stats: tuple[I64, I64, I64, I64, 
 
 
 @kernel
-def _write(names: I64, start: I64, dur: I64, stats: tuple[I64, I64, I64, I64, I64], sizes: I64, out: U8) -> None:
+def _write(names: I64, start: I64, dur: I64, stats: _StatTable, sizes: I64, out: U8) -> None:
     first, keys, fields, rows, values = stats
     following = first[:-1].copy()
     at = 0

@@ -210,7 +210,7 @@ export interface Evidence {
   step: number | null;
 }
 
-/** How far the replay behind the predictions can be trusted, and the step time with every finding of the plan fixed. */
+/** How far the replay can be trusted, and the step time with every finding of the plan fixed. */
 export interface WhatIf {
   replay_error: number | null;
   residual_share: number | null;
@@ -218,7 +218,7 @@ export interface WhatIf {
   combined_step_ns: number | null;
 }
 
-/** One value per analysis; an analysis that had nothing to look at may be missing. */
+/** A value per analysis; one that had nothing to look at may be missing. */
 export interface Analyses {
   breakdown?: Breakdown[];
   idle?: Idle;
@@ -868,7 +868,7 @@ export interface UnknownWork {
   ns: number;
 }
 
-/** A scope of the framework, or an op. */
+/** A scope of the framework, or an op; or all those that differ in their numbers alone. */
 export interface ProgramNode {
   name: string;
   total_ns: number;
@@ -879,6 +879,7 @@ export interface ProgramNode {
   depth: number;
   flops: number | null;
   bytes: number | null;
+  times?: number;
 }
 
 /** An instruction of a program. */
@@ -979,6 +980,7 @@ export interface Ranks {
   stragglers: Straggler[];
   steps: LateStep[];
   per_rank: RankRow[];
+  critical_path?: JobPath;
 }
 
 /** A file that could not be read. */
@@ -1044,6 +1046,26 @@ export interface RankRow {
   findings: string[];
   pipeline_wait_ns_per_step: number | null;
   p_value: number | null;
+}
+
+/** The critical path over all ranks: at each collective it goes on along the rank that arrived last. */
+export interface JobPath {
+  why_not: string | null;
+  steps: number | null;
+  ns_per_step: number | null;
+  longer_ns_per_step: number | null;
+  hops_per_step: number | null;
+  undivided_per_step: number | null;
+  parts_ns_per_step: Record<string, number> | null;
+  ranks: RankOnPath[];
+}
+
+/** How much of the step time a rank sets. */
+export interface RankOnPath {
+  rank: number;
+  ns_per_step: number;
+  share: number;
+  parts_ns_per_step: Record<string, number>;
 }
 
 /** Time and memory of the ranks of a job by name, means of their used steps. */
@@ -1141,6 +1163,7 @@ export interface ComparisonDocument {
   ops: ComparedItem[];
   layers: ComparedItem[];
   work?: ComparedBox[];
+  calls?: ComparedCall[];
   findings: FindingChange[];
   achieved: Achieved | null;
   budgets: Budget[];
@@ -1201,6 +1224,14 @@ export interface ComparedItem {
 /** Work in one place. */
 export interface ComparedBox {
   path: string[];
+  before_ns: number;
+  after_ns: number;
+}
+
+/** A Python function where it is called. */
+export interface ComparedCall {
+  name: string;
+  caller: number;
   before_ns: number;
   after_ns: number;
 }

@@ -41,21 +41,33 @@ export function s(tag, props, ...children) {
  */
 function fill(element, props, children) {
   for (const [name, value] of Object.entries(props)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (typeof value === 'function') {
-      element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
-    } else if (name === 'style') {
-      // Not the attribute, which a content security policy forbids.
-      for (const [key, text] of Object.entries(/** @type {Record<string, string>} */ (value))) {
-        element.style.setProperty(key, text);
-      }
-    } else {
-      element.setAttribute(name, value === true ? '' : String(value));
-    }
+    if (!leftOut(value)) setProp(element, name, value);
   }
   for (const child of children.flat()) {
-    if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    if (!leftOut(child)) element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+/** @param {unknown} value */
+function leftOut(value) {
+  return value === null || value === undefined || value === false;
+}
+
+/**
+ * @param {HTMLElement|SVGElement} element
+ * @param {string} name
+ * @param {unknown} value
+ */
+function setProp(element, name, value) {
+  if (typeof value === 'function') {
+    element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+  } else if (name === 'style') {
+    // Not the attribute, which a content security policy forbids.
+    for (const [key, text] of Object.entries(/** @type {Record<string, string>} */ (value))) {
+      element.style.setProperty(key, text);
+    }
+  } else {
+    element.setAttribute(name, value === true ? '' : String(value));
   }
 }
 

@@ -1,5 +1,7 @@
 /** Where the reader is: page, run, steps and what a page was asked to show; in the URL's hash, where there is one. */
 
+import { readQueries, toldQueries } from './queries.js';
+
 /** @typedef {import('./types.js').Place} Place */
 
 /**
@@ -11,13 +13,14 @@
 export function parsed(hash) {
   const found = /^#\/([a-z]+)(?:\?(.*))?$/s.exec(hash);
   const params = Object.fromEntries(new URLSearchParams(found?.[2] ?? ''));
-  const { run, steps, ...rest } = params;
+  const { run, steps, queries, ...rest } = params;
   const range = /^(\d{1,15})-(\d{1,15})$/.exec(steps ?? '');
   return {
     page: found?.[1] ?? 'overview',
     run: /^\d{1,4}$/.test(run ?? '') ? Number(run) : 0,
     steps: range ? [Number(range[1]), Number(range[2])] : null,
     params: rest,
+    queries: readQueries(queries),
   };
 }
 
@@ -25,10 +28,11 @@ export function parsed(hash) {
  * The hash of a place; `parsed` gives the place back.
  * @param {Place} place
  */
-export function written({ page, run, steps, params }) {
+export function written({ page, run, steps, params, queries }) {
   const query = new URLSearchParams(params);
   if (run) query.set('run', String(run));
   if (steps) query.set('steps', `${steps[0]}-${steps[1]}`);
+  if (queries?.length) query.set('queries', toldQueries(queries));
   const text = query.toString();
   return `#/${page}${text ? `?${text}` : ''}`;
 }
@@ -52,7 +56,7 @@ export function router(changed, opening) {
    * @param {boolean} [silent]
    */
   const go = (place, replace = false, silent = false) => {
-    hash = written(place);
+    hash = written({ queries: parsed(hash).queries, ...place });
     try {
       if (replace) history.replaceState(null, '', hash);
       else history.pushState(null, '', hash);

@@ -53,7 +53,8 @@
  *   capture: Capture|null,
  * }} Source `saved`: a report of these runs, in pieces, that opens at a place; `picks`: any two can be compared.
  *
- * @typedef {{page: string, run: number, steps: [number, number]|null, params: Record<string, string>}} Place
+ * @typedef {{page: string, run: number, steps: [number, number]|null, params: Record<string, string>,
+ *   queries?: import('./queries.js').Query[]}} Place `queries`: those that the reader has named; absent: as before.
  * @typedef {{
  *   run: Run, report: Report, words: Words, place: Place, comparison: Comparison|null, titles: string[],
  *   picks: boolean,

@@ -41,6 +41,7 @@ function render(context) {
     distributions(context, found),
     parts(context, found),
     work(context, found),
+    python(context, found),
     items('Layers', found.layers),
     items('Kernels', found.kernels),
     items('Ops', found.ops),
@@ -165,22 +166,40 @@ function parts(context, found) {
     }));
 }
 
-/** Both runs in one flame graph: as wide as the longer of the two. @param {Context} context
- * @param {ComparisonDocument} found */
+/** @param {Context} context @param {ComparisonDocument} found */
 function work(context, found) {
-  const rows = found.work ?? [];
-  if (!rows.length) return null;
   const layered = found.work?.some(({ path }) => path.length > 2);
+  return places(context, `Difference by ${layered ? 'layer, op' : 'op'} and kernel`, found.work ?? [], false);
+}
+
+/** @param {Context} context @param {ComparisonDocument} found */
+function python(context, found) {
+  /** @type {string[][]} */
+  const paths = [];
+  for (const { name, caller } of found.calls ?? []) paths.push([...(paths[caller] ?? []), name]);
+  return places(context, 'Difference by Python function', (found.calls ?? []).map((one, at) => (
+    { ...one, path: paths[at] })), true);
+}
+
+/**
+ * Both runs in one flame graph: as wide as the longer of the two.
+ * @param {Context} context
+ * @param {string} title
+ * @param {{path: string[], before_ns: number, after_ns: number}[]} rows
+ * @param {boolean} whole whether each has what is in it
+ */
+function places(context, title, rows, whole) {
+  if (!rows.length) return null;
   const note = 'red takes longer than before, blue less, the deeper the more of it; as wide as the longer of both';
-  return charted(`Difference by ${layered ? 'layer, op' : 'op'} and kernel`, { note }, () => flame({
-    label: 'Differences. Arrow keys move, Enter looks closer, Escape shows the whole',
+  return charted(title, { note }, () => flame({
+    label: `${title}. Arrow keys move, Enter looks closer, Escape shows the whole`,
     leaves: rows.map(({ path, before_ns: before, after_ns: after }) => (
-      { path, value: Math.max(before, after), change: after - before })),
+      { path, value: Math.max(before, after), change: after - before, whole })),
     format: (_, change) => `${change ? formatSigned(change) : 'no difference'} per step`,
     announce: context.announce,
     changes: true,
   }), () => table({
-    label: 'Differences by place',
+    label: `${title}, as a table`,
     rows: rows.map((row) => ({ ...row, difference: row.after_ns - row.before_ns })),
     columns: [
       named('place', (row) => row.path.join(' / ')),

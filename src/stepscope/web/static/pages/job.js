@@ -8,6 +8,7 @@ import { laneName, NOT_DETERMINED } from '../widgets/lanes.js';
 import { panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { clocks, collectives } from './job_links.js';
+import { path } from './job_path.js';
 import { breakdowns, stragglers } from './job_ranks.js';
 import { heat, lateSteps } from './job_steps.js';
 
@@ -23,6 +24,7 @@ export function job(context) {
     figures(context),
     heat(context),
     stragglers(context),
+    path(context),
     breakdowns(context),
     lateSteps(context),
     collectives(context),

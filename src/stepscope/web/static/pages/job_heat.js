@@ -17,6 +17,8 @@ import { tipLines } from '../widgets/tip.js';
 /** @typedef {{lanes: LaneCells[], columns: number[], shown: string, title: string}} Grid `shown` is what cells show */
 
 const MOST_ROWS = 32;
+/** Of more rows some are below what is seen first: those that stand out stand above all others, too. */
+const ALL_SEEN = 8;
 const MOST_APART = 6;
 
 /**
@@ -49,7 +51,7 @@ export function chart(context, grid) {
     tell: (y, x) => tipLines(heading(y, x), pairs(y, x)),
     say: (y, x) => context.announce([heading(y, x), ...pairs(y, x).map((one) => `${one.label} ${one.value}`)]
       .join('; ')),
-    strong: (y) => rows.length < lanes.length && rows[y].first === rows[y].last,
+    strong: (y) => y < rows.length - bands(lanes.length, MOST_ROWS).length,
     ...(opens ? { open: opened } : {}),
   });
 }
@@ -73,6 +75,11 @@ export function perRow(count) {
   return band ? band.last - band.first + 1 : 1;
 }
 
+/** Whether rows that stand out are shown above all others. @param {number} count of lanes */
+export function hasApart(count) {
+  return count > ALL_SEEN;
+}
+
 /**
  * @param {Context} context
  * @param {string} shown
@@ -89,7 +96,7 @@ export function openRanks(context, shown, ranks) {
  */
 function rowsOf(values, named) {
   const together = bands(values.length, MOST_ROWS);
-  if (together.length === values.length) return together;
+  if (values.length <= ALL_SEEN) return together;
   const alone = standingOut(values, named, MOST_APART).map((place) => ({ first: place, last: place }));
   return [...alone, ...together];
 }

@@ -6,7 +6,7 @@ import { ns, number, word } from '../widgets/columns.js';
 import { lane, laneName } from '../widgets/lanes.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { table } from '../widgets/table.js';
-import { chart, lanesOf, openRanks, perRow } from './job_heat.js';
+import { chart, hasApart, lanesOf, openRanks, perRow } from './job_heat.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('./job_heat.js').Lane} Lane */
@@ -53,8 +53,9 @@ function noteOf({ report }, lanes, seen) {
   const { per_rank: all, steps } = there(report.analyses.ranks);
   const several = perRow(seen.length);
   const pieces = [
-    several > 1 ? `A row is ${several} ranks, a cell the largest of them; ranks that stand out have rows of their own `
-      + 'above. A click opens the ranks of a row.' : 'A row is a rank, a column a step.',
+    several > 1 ? `A row is ${several} ranks, a cell the largest of them; a click opens its ranks.`
+      : 'A row is a rank, a column a step.',
+    hasApart(seen.length) ? 'Ranks that stand out have rows of their own above.' : '',
     lanes.length < all.length ? `${lanes.length} of ${all.length} ranks, the late ones first.` : '',
     steps.length ? '' : 'Who was late is not determined: no clocks or collectives tell it.',
   ];

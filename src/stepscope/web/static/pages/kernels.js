@@ -17,7 +17,8 @@ import { roofs } from './kernels_roofline.js';
 import { hasOverRanks, overRanks } from './over_ranks.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {import('../widgets/merged.js').Merged} Merged */
+/** @typedef {import('../core/document.js').Kernel} Kernel */
+/** @typedef {Kernel & {inner?: Kernel[]}} Merged */
 
 /** @type {import('../core/types.js').Page} */
 export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofSteps: true,
@@ -73,7 +74,7 @@ function figures({ report, words }) {
 function list(context) {
   const { report, place } = context;
   const all = there(report.analyses.kernels);
-  const rows = ofAllDevices(all);
+  const rows = ofAllDevices(all, (row) => [row.name, row.op]);
   const merged = rows.length < all.length ? '; a kernel of several devices is one row, which opens' : '';
   return panel('Kernels by time', { note: `the ${all.length} that take longest, in the steps used${merged}` }, table({
     label: 'Kernels',

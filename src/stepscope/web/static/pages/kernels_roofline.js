@@ -23,10 +23,7 @@ export function roofs(context) {
   const placed = /** @type {Placed[]} */ (rows.filter((row) => row.intensity && row.flops_per_s));
   const title = what === 'ops' ? 'Roofline of ops by shape' : 'Roofline of kernels';
   if (!rows.length) {
-    return panel(title, null, missing('The work of no op is known.', prose(report.profile.format === 'XPlane'
-      ? 'XLA wrote no costs of its ops into this profile.'
-      : 'It follows from shapes: record them (PyTorch: `record_shapes=True`); of ops whose work does not follow from '
-        + 'them it stays unknown.')));
+    return panel(title, null, missing('The work of no op is known.', prose(whyNone(report.profile.format))));
   }
   const select = h('select', { 'aria-label': 'Roofline of', onchange: () => {
     context.go('kernels', { ...context.place.params, roofline: select.value });
@@ -34,23 +31,10 @@ export function roofs(context) {
   h('option', { value: 'kernels', selected: what === 'kernels' }, 'kernels'));
   const doubts = [...new Set(rows.map((row) => row.doubt).filter(Boolean))];
   const label = (/** @type {Roof} */ row) => (what === 'ops' ? row.op : row.kernel) ?? '';
-  const columns = [
-    named(what === 'ops' ? 'op' : 'kernel', label),
-    named('shapes', (row) => row.dims),
-    ...device(report),
-    ns('time', (row) => row.total_ns),
-    number('count', (row) => row.count),
-    word('precision', (row) => row.precision),
-    number('rate', (row) => row.flops_per_s, (value) => formatRate(value, 'FLOP/s')),
-    share('of peak', (row) => row.flops_share),
-    number('bytes', (row) => row.bytes_per_s, (value) => formatRate(value, 'B/s')),
-    share('of bandwidth', (row) => row.bandwidth_share),
-    word('bound by', (row) => row.bound),
-  ];
   const asTable = () => table({
     label: title,
     rows,
-    columns,
+    columns: columnsOf(report, what, label),
     onRow: (row) => context.go('trace', searchParams(context, label(row))),
     rowLabel: 'Trace',
   });
@@ -68,6 +52,35 @@ export function roofs(context) {
     ])],
     announce: context.announce,
   }), asTable);
+}
+
+/** @param {string} format */
+function whyNone(format) {
+  return format === 'XPlane' ? 'XLA wrote no costs of its ops into this profile.'
+    : 'It follows from shapes: record them (PyTorch: `record_shapes=True`); of ops whose work does not follow from '
+      + 'them it stays unknown.';
+}
+
+/**
+ * @param {import('../core/types.js').Report} report
+ * @param {'ops'|'kernels'} what
+ * @param {(row: Roof) => string} label
+ * @returns {import('../widgets/table.js').Column<Roof>[]}
+ */
+function columnsOf(report, what, label) {
+  return [
+    named(what === 'ops' ? 'op' : 'kernel', label),
+    named('shapes', (row) => row.dims),
+    ...device(report),
+    ns('time', (row) => row.total_ns),
+    number('count', (row) => row.count),
+    word('precision', (row) => row.precision),
+    number('rate', (row) => row.flops_per_s, (value) => formatRate(value, 'FLOP/s')),
+    share('of peak', (row) => row.flops_share),
+    number('bytes', (row) => row.bytes_per_s, (value) => formatRate(value, 'B/s')),
+    share('of bandwidth', (row) => row.bandwidth_share),
+    word('bound by', (row) => row.bound),
+  ];
 }
 
 /**

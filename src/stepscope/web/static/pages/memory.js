@@ -147,15 +147,10 @@ function figures({ words }, pool, calls) {
 
 /** @param {Context} context @param {MemoryPool} pool @param {Node[]} actions */
 function timeline(context, pool, actions) {
-  const { peak: most } = pool;
+  const { time_ns: most } = pool.peak;
   const course = within(context, pool.timeline);
-  const kinds = Object.entries(course.by_category ?? {}).filter((/** @type {[string, number[]]} */ [, values]) => (
-    values.some((value) => value > 0)));
-  const series = kinds.length ? kinds.map(([kind, values]) => ({
-    name: context.words.memory[kind] ?? kind, swatch: `mem-${kind}`, values,
-  })) : [{ name: 'in use', swatch: 'mem-activation', values: course.allocated_bytes }];
-  const lines = course.reserved_bytes
-    ? [{ name: 'held', className: 'held', values: course.reserved_bytes }] : [];
+  const times = course.time_ns;
+  const { series, lines } = drawnOf(context, course);
   const pairs = (/** @type {number} */ at) => [
     { label: 'in use', value: formatBytes(course.allocated_bytes[at]) },
     ...series.filter((one) => one.values[at]).map((one) => ({
@@ -166,42 +161,59 @@ function timeline(context, pool, actions) {
   const open = (/** @type {number} */ time) => context.go('trace', {
     start: String(time - ROOM_NS), end: String(time + ROOM_NS),
   });
-  const keys = () => h(
-    'p',
-    { class: 'keys' },
-    series.map((one) => h('span', null, h('i', { class: `swatch ${one.swatch}` }), one.name)),
-    lines.length ? h('span', null, h('i', { class: 'swatch held-key' }), 'held by the allocator') : null,
-    h('span', null, h('i', { class: 'swatch mark-key' }), 'peak'),
-  );
   const chart = () => h('div', null, stackedArea({
     label: `Memory of ${poolName(pool)}`,
-    times: course.time_ns,
+    times,
     series,
     lines,
-    mark: most.time_ns >= course.time_ns[0] && most.time_ns <= course.time_ns[course.time_ns.length - 1]
-      ? most.time_ns : null,
+    mark: most >= times[0] && most <= times[times.length - 1] ? most : null,
     format: formatBytes,
     formatTime: formatNs,
-    tell: (at) => tipLines(formatNs(course.time_ns[at]), pairs(at)),
-    say: (at) => context.announce(`${formatNs(course.time_ns[at])}: ${pairs(at)
+    tell: (at) => tipLines(formatNs(times[at]), pairs(at)),
+    say: (at) => context.announce(`${formatNs(times[at])}: ${pairs(at)
       .map((one) => `${one.label} ${one.value}`).join(', ')}`),
-    open: (at) => open(course.time_ns[at]),
-  }), keys());
-  const rows = course.time_ns.map((time, at) => ({ time, at }));
+    open: (at) => open(times[at]),
+  }), legend(series, lines.length > 0));
   const asTable = () => table({
     label: 'Memory over time',
-    rows,
+    rows: times.map((time, at) => ({ time, at })),
     columns: [
       ns('time', (row) => row.time),
       size('in use', (row) => course.allocated_bytes[row.at]),
-      ...series.map((one) => size(one.name, (row) => one.values[row.at])),
-      ...lines.map((one) => size(one.name, (row) => one.values[row.at])),
+      ...[...series, ...lines].map((one) => size(one.name, (/** @type {{at: number}} */ row) => one.values[row.at])),
     ],
     onRow: (row) => open(row.time),
     rowLabel: 'Trace',
   });
   const note = pool.basis === 'at_least' ? '≥: without what was allocated before the profile' : null;
   return charted(`Memory of ${poolName(pool)}`, { note, actions, class: OF_STEPS }, chart, asTable);
+}
+
+/**
+ * What is drawn of a timeline: areas by what the bytes are for, where that is known, and a line of what is held.
+ * @param {Context} context
+ * @param {MemoryTimeline} course
+ */
+function drawnOf({ words }, course) {
+  const kinds = Object.entries(course.by_category ?? {}).filter((/** @type {[string, number[]]} */ [, values]) => (
+    values.some((value) => value > 0)));
+  const series = kinds.length ? kinds.map(([kind, values]) => ({
+    name: words.memory[kind] ?? kind, swatch: `mem-${kind}`, values,
+  })) : [{ name: 'in use', swatch: 'mem-activation', values: course.allocated_bytes }];
+  const lines = course.reserved_bytes
+    ? [{ name: 'held', className: 'held', values: course.reserved_bytes }] : [];
+  return { series, lines };
+}
+
+/** @param {{name: string, swatch: string}[]} series @param {boolean} held */
+function legend(series, held) {
+  return h(
+    'p',
+    { class: 'keys' },
+    series.map((one) => h('span', null, h('i', { class: `swatch ${one.swatch}` }), one.name)),
+    held ? h('span', null, h('i', { class: 'swatch held-key' }), 'held by the allocator') : null,
+    h('span', null, h('i', { class: 'swatch mark-key' }), 'peak'),
+  );
 }
 
 /**

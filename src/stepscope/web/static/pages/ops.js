@@ -8,6 +8,7 @@ import { device, named, ns, number, share, where, word, yes } from '../widgets/c
 import { pickDevice } from '../widgets/devices.js';
 import { searchParams } from '../widgets/finding.js';
 import { flame } from '../widgets/flame.js';
+import { ofAllDevices } from '../widgets/merged.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
@@ -207,9 +208,13 @@ function count(shown, all) {
 function byShape({ report }) {
   const rows = (report.analyses.roofline?.ops ?? []).filter((row) => row.dims !== null);
   if (!rows.length) return null;
-  return panel('Ops by shape', { note: 'those whose work is known; Kernels has them under the roofline' }, table({
+  const merged = ofAllDevices(rows, (row) => [row.op, row.dims, row.kernel]);
+  const opens = merged.length < rows.length ? '; an op of several devices is one row, which opens' : '';
+  const note = `those whose work is known; Kernels has them under the roofline${opens}`;
+  return panel('Ops by shape', { note }, table({
     label: 'Ops by shape',
-    rows,
+    rows: merged,
+    inner: (row) => row.inner ?? [],
     columns: [
       named('op', (row) => row.op),
       named('shapes', (row) => row.dims),

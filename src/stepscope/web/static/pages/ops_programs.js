@@ -51,7 +51,7 @@ function tree({ place, words }, one, at, actions) {
       label: `Ops of ${one.module}`,
       rows: one.nodes,
       columns: [
-        named('scope or op', (row) => `${'· '.repeat(row.depth)}${row.name}`),
+        named('scope or op', (row) => `${'· '.repeat(row.depth)}${row.name}${row.times ? ` × ${row.times}` : ''}`),
         ...RATES,
         word('bound by', (row) => row.op?.bound),
         word('remarks', (row) => [row.op && row.op.category !== 'compute' && words.categories[row.op.category]?.words,

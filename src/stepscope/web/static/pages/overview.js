@@ -121,24 +121,30 @@ function utilisation(found) {
 /** @param {Context} context */
 function devices(context) {
   const { report, words } = context;
-  if (words.partial) {
-    return [panel('Where each step\'s time goes', null, missing('How the time divides is not known from this part.'))];
-  }
+  const without = (/** @type {string} */ why) => [panel('Where each step\'s time goes', null, missing(why))];
+  if (words.partial) return without('How the time divides is not known from this part.');
   const used = [...together(report), ...(report.analyses.breakdown ?? []).filter((entry) => !entry.unused)];
-  if (!used.length) {
-    return [panel('Where each step\'s time goes', null, missing('No step was recorded whole.'))];
-  }
+  if (!used.length) return without('No step was recorded whole.');
   const at = context.place.params.device;
   const entry = used.find((one) => laneOf(context, one) === at) ?? used[0];
   const several = entry.device === null && used.length > 2 && !report.analyses.ranks;
-  const beside = several ? each(context, used.slice(1)) : null;
   const choice = used.length > 1 ? deviceChoice(context, used, entry) : null;
-  const whose = entry.device === null ? 'host' : 'device';
+  return [mean(context, entry, choice), several ? each(context, used.slice(1)) : null,
+    eachStep(context, entry, used.length > 1 && entry === used[0])];
+}
+
+/**
+ * The steps of a device one by one; all ranks of a job together have none.
+ * @param {Context} context
+ * @param {import('../core/types.js').Breakdown} entry
+ * @param {boolean} first whether it is the first of several
+ */
+function eachStep(context, { rank, device }, first) {
+  const ofAll = rank === null && first;
+  if (context.report.analyses.ranks && ofAll) return null;
+  const whose = device === null ? 'host' : 'device';
   const note = `plain: the ${whose} works; hatched: it waits. A click opens the step in the trace.`;
-  const { rank } = entry;
-  const ofAll = rank === null && used.length > 1 && entry === used[0];
-  return [mean(context, entry, choice), beside, report.analyses.ranks && ofAll ? null
-    : stepBars(context, { title: 'Each step', note, device: ofAll ? ALL : entry.device, rank })];
+  return stepBars(context, { title: 'Each step', note, device: ofAll ? ALL : device, rank });
 }
 
 /**
@@ -206,22 +212,46 @@ function deviceChoice(context, used, entry) {
  */
 function mean(context, entry, choice) {
   const { report, words } = context;
-  const several = context.report.analyses.ranks === undefined && laneName(context, entry).startsWith('mean of');
-  const rows = chosenRows(context, several ? ALL : entry.device, entry.rank);
-  const whole = context.place.steps === null;
-  const parts = whole ? entry.parts : meanParts(rows);
-  const per = whole ? entry.step_ns : Math.round(sum(rows.map((row) => row.dur_ns)) / Math.max(1, rows.length));
-  const count = whole ? entry.steps : rows.length;
+  const several = report.analyses.ranks === undefined && laneName(context, entry).startsWith('mean of');
+  const { parts, length } = meanOf(context, entry, several ? ALL : entry.device);
+  const note = `${length}${ofLaunches(context, parts)}`;
   const named = report.profile.devices.length > 1 || entry.device === null;
   const where = named ? ` (${laneName(context, entry)})` : '';
-  const of = count > 1 ? `, mean of ${count} steps` : '';
-  const note = `${formatNs(per)} ${words.untimed ? 'in all' : 'per step'}${of}${whole ? '' : `: ${context.scope()}`}`;
   return panel(
     `Where ${words.untimed ? "the profile's" : "each step's"} time goes${where}`,
     { note, actions: choice ? [choice] : [], class: OF_STEPS },
     hbar(context, words.untimed ? 'Profile' : 'Mean step', several ? { device: ALL } : entry, parts.map((part) => (
       { category: part.category, ns: part.ns_per_step, share: part.share }))),
   );
+}
+
+/**
+ * The mean of all steps, or of the chosen ones: its parts, and how long it is in words.
+ * @param {Context} context
+ * @param {import('../core/types.js').Breakdown} entry
+ * @param {number|null} device
+ */
+function meanOf(context, entry, device) {
+  const unit = context.words.untimed ? 'in all' : 'per step';
+  const of = (/** @type {number} */ count) => (count > 1 ? `, mean of ${count} steps` : '');
+  if (context.place.steps === null) {
+    return { parts: entry.parts, length: `${formatNs(entry.step_ns)} ${unit}${of(entry.steps)}` };
+  }
+  const rows = chosenRows(context, device, entry.rank);
+  const per = Math.round(sum(rows.map((row) => row.dur_ns)) / Math.max(1, rows.length));
+  return { parts: meanParts(rows), length: `${formatNs(per)} ${unit}${of(rows.length)}: ${context.scope()}` };
+}
+
+/**
+ * What of a bar is told together elsewhere: the wait for launches has two parts.
+ * @param {Context} context
+ * @param {{category: string, share: number}[]} parts
+ */
+function ofLaunches({ words }, parts) {
+  const found = parts.filter(({ category, share: of }) => LAUNCHING.includes(category) && of > 0);
+  if (found.length < 2) return '';
+  const names = found.map(({ category }) => words.categories[category].words).join(' and ');
+  return `; ${names} together, the wait for launches, ${formatShare(sum(found.map(({ share: of }) => of)))}`;
 }
 
 /** @param {Context} context */

@@ -11,10 +11,10 @@ export function tracesOfRanks(context) {
   const links = ranks.map((rank) => h('button', { type: 'button', onclick: () => context.ofRank(rank) },
     `Rank ${rank}`));
   const together = ranksTogether(run);
-  const all = together && h('button', {
-    type: 'button', onclick: () => context.ofRank(together.rank, { beside: together.beside }),
-  }, `Ranks ${together.ranks.join(', ')} in one view`);
-  const title = together ? 'Ranks on one clock, or one at a time' : 'One rank at a time';
+  const all = together.map(({ rank, beside, ranks: several }) => h('button', {
+    type: 'button', onclick: () => context.ofRank(rank, { beside }),
+  }, `Ranks ${several.join(', ')} in one view`));
+  const title = together.length ? 'Ranks on one clock, or one at a time' : 'One rank at a time';
   return h('div', { class: 'page' }, panel(title, null,
     missing('Overview and Ranks show the whole job, the others what its ranks spend by name.', [run.no_pack ?? '']),
     h('div', { class: 'choices' }, all, links)));

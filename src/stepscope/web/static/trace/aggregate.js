@@ -24,7 +24,7 @@ export function overlapping(model, track, begin, end) {
     const level = { count, start: model.start.subarray(first, first + count),
       dur: model.dur.subarray(first, first + count) };
     const part = [];
-    const from = firstAfter(/** @type {any} */ (level), begin);
+    const from = firstAfter(level, begin);
     for (let i = from; i < count && level.start[i] < end; i += 1) part.push(first + i);
     parts.push(part);
   }

@@ -1,9 +1,11 @@
 /** The viewer's state and everything that can be done to it; parts of the page listen to what they show. */
 import { keep, kept } from './kept.js';
+import { unfoldedFor } from './folds.js';
+import { QUERIES } from './found.js';
 import { arrange, emptyArrangement, keyOf, placeOf, textOf } from './layout.js';
 import { joinedNotes, keepNotes, keptNotes, profileKey } from './notes.js';
 import { readArrangement, readRules, ruled } from './rules.js';
-import { View } from './view.js';
+import { SIGHT, View } from './view.js';
 
 /** @typedef {import('./navigate.js').Brief} Brief */
 /** @typedef {import('./layout.js').Arrangement} Arrangement */
@@ -14,10 +16,12 @@ import { View } from './view.js';
  *   |'drawn'|'scales'|'drag'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
- *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
+ *   sources: (import('./clock.js').Moved & {label: string, header: import('./pack.js').Header})[],
+ *   names: string[], nameKinds: Uint8Array,
  *   counters: import('./layout.js').CounterAbout[], kindNames: string[], kinds: string[],
- *   active: {begin: number, end: number}|null}} Meta `kinds`: those that
- *   some slice has; `active`: where nearly all work is, null for none */
+ *   active: {begin: number, end: number}|null, unaligned: string[]}} Meta
+ *   `kinds`: those that some slice has; `active`: where nearly all work is, null for none; `unaligned`: runs that lack
+ *   the op by which the others are aligned */
 /** @typedef {{error: string|null, unknown: string[], count: number, total: number, listed: Brief[],
  *   names: {run: string, name: string, kind: string, count: number, total: number}[],
  *   runs: {label: string, count: number, total: number}[], bins: Uint32Array}} Found */
@@ -37,17 +41,27 @@ export class App {
   /**
    * @param {Meta} meta
    * @param {import('./client.js').Ask} ask
-   * @param {any} report
+   * @param {import('../core/types.js').Report} report
    * @param {string} theme
    */
   constructor(meta, ask, report, theme) {
     this.meta = meta;
     this.ask = ask;
     this.report = report;
-    this.view = new View(meta.begin, meta.end, () => this.emit('view'));
+    this.view = new View(meta.begin, meta.end, () => this.emit('view'), {
+      get: () => ({ scroll: this.scroll, arrangement: this.arrangement }),
+      set: (told) => {
+        const { scroll, arrangement } = /** @type {{scroll: number, arrangement: Arrangement}} */ (told);
+        this.arrange(arrangement);
+        this.scrollTo(scroll);
+      },
+    });
+    /** What was recorded: without what queries made. */
+    this.recorded = { tracks: meta.tracks, lanes: meta.lanes, names: meta.names };
+    /** @type {import('./found.js').Wanted[]} the queries whose finds are tracks */
+    this.made = [];
     /** Every track and counter, with the text that filters and rules look at. */
-    this.rows = [...meta.tracks, ...meta.counters].map((one) => (
-      { key: keyOf(one), text: textOf(one, this.sourceLabels) }));
+    this.rows = this.rowsNow();
     /** @type {Rule[]} */
     this.rules = readRules(kept(RULES));
     /** Whether dragging selects an area, and with Shift pans: as Perfetto has it. */
@@ -81,6 +95,8 @@ export class App {
     /** @type {Sql|null} of a server */
     this.sql = null;
     this.asked = '';
+    /** @type {import('../core/queries.js').Queries} */
+    this.queries = { list: () => [], set: () => {} };
     /** @type {[number, number][]} start and duration of what a query found */
     this.marks = [];
     /** @type {number[]} per source the number of its run in the report */
@@ -89,6 +105,8 @@ export class App {
     this.clocks = [];
     /** @type {Map<number, [number, number]>} of each counter in sight, the least and greatest of its scale */
     this.scales = new Map();
+    /** @type {((op: import('./align.js').ByOp) => void)|null} brings the runs of the view together at an op */
+    this.align = null;
     /** @type {() => void} saves what is in sight as a picture */
     this.picture = () => {};
     this.tab = 'details';
@@ -97,6 +115,11 @@ export class App {
     this.status = '';
     /** @type {Map<Topic, (() => void)[]>} */
     this.listeners = new Map();
+  }
+
+  rowsNow() {
+    return [...this.meta.tracks, ...this.meta.counters].map((one) => (
+      { key: keyOf(one), text: textOf(one, this.sourceLabels) }));
   }
 
   get sourceLabels() {
@@ -162,7 +185,14 @@ export class App {
 
   /** Bring a slice into sight, in time and height. @param {Brief} slice */
   reveal(slice) {
-    this.uncover(slice);
+    this.view.together(() => {
+      this.uncover(slice);
+      this.revealTime(slice);
+    });
+  }
+
+  /** @param {Brief} slice */
+  revealTime(slice) {
     const tooSmall = slice.dur > 0 && slice.dur < this.view.span / 400;
     const tooLarge = slice.dur > this.view.span * 3;
     if (tooSmall || tooLarge) {
@@ -173,15 +203,24 @@ export class App {
     }
   }
 
-  /** Show the track of a slice, and its lane where the track was collapsed. @param {Brief} slice */
+  /**
+   * Show the track of a slice, and its lane where the track was collapsed.
+   * @param {Pick<Brief, 'track'|'lane'|'depth'>} slice
+   */
   uncover(slice) {
+    this.view.together(() => this.uncovered(slice));
+  }
+
+  /** @param {Pick<Brief, 'track'|'lane'|'depth'>} slice */
+  uncovered(slice) {
     const track = this.meta.tracks[slice.track];
     const key = keyOf(track);
     const { arrangement } = this;
     const group = `${track.source}/${track.group}`;
     const place = placeOf(this.layout, slice.lane);
-    if (!place || (place.item.collapsed && slice.depth > 0)) {
+    if (!place || place.item.type === 'fold' || (place.item.collapsed && slice.depth > 0)) {
       this.arrange({
+        unfolded: unfoldedFor(arrangement, track),
         hidden: arrangement.hidden.filter((one) => one !== key), filter: place ? arrangement.filter : '',
         closed: arrangement.closed.filter((one) => one !== group),
         collapsed: arrangement.collapsed.filter((one) => one !== key),
@@ -199,10 +238,14 @@ export class App {
   /** Bring a track or counter into sight, hidden or not. @param {string} key */
   showRow(key) {
     const { arrangement } = this;
-    this.arrange({ hidden: arrangement.hidden.filter((one) => one !== key), filter: '',
-      closed: arrangement.closed.filter((one) => !key.startsWith(`${one}/`)) });
-    const item = this.layout.items.find((one) => one.key === key);
-    if (item && !item.pinned) this.scrollTo(item.y - this.layout.pinnedHeight - this.height / 3);
+    const track = this.meta.tracks.find((one) => keyOf(one) === key);
+    this.view.together(() => {
+      this.arrange({ hidden: arrangement.hidden.filter((one) => one !== key), filter: '',
+        unfolded: unfoldedFor(arrangement, track),
+        closed: arrangement.closed.filter((one) => !key.startsWith(`${one}/`)) });
+      const item = this.layout.items.find((one) => one.key === key);
+      if (item && !item.pinned) this.scrollTo(item.y - this.layout.pinnedHeight - this.height / 3);
+    });
   }
 
   /** One track alone; all of them where it stands alone already. @param {string} key */
@@ -213,11 +256,12 @@ export class App {
     this.say(isAlone ? 'All tracks are shown' : 'One track alone');
   }
 
-  /** @param {number} y */
-  scrollTo(y) {
+  /** @param {number} y @param {boolean} [quiet] without a place in the history */
+  scrollTo(y, quiet = false) {
     const most = Math.max(0, this.layout.height - this.height + 24);
     const wanted = Math.max(0, Math.min(y, most));
     if (wanted === this.scroll) return;
+    if (!quiet) this.view.remember(SIGHT);
     this.scroll = wanted;
     this.emit('view');
   }
@@ -235,9 +279,11 @@ export class App {
 
   /** @param {Partial<Arrangement>} change */
   arrange(change) {
-    this.arrangement = { ...this.arrangement, ...change };
+    const next = { ...this.arrangement, ...change };
+    if (JSON.stringify(next) !== JSON.stringify(this.arrangement)) this.view.remember('tracks');
+    this.arrangement = next;
     this.layout = arrange(this.meta.tracks, this.meta.counters, this.sourceLabels, this.arrangement);
-    this.scrollTo(this.scroll);
+    this.scrollTo(this.scroll, true);
     this.emit('layout');
   }
 
@@ -268,7 +314,7 @@ export class App {
 
   /** The tracks that can be seen, hidden and closed ones left out. */
   get shownTracks() {
-    return this.layout.items.flatMap((item) => (item.track ? [item.track.number] : []));
+    return this.layout.items.flatMap((item) => item.tracks.map(({ number }) => number));
   }
 
   /** What dragging does from now on. */
@@ -290,6 +336,44 @@ export class App {
   setAsked(text) {
     this.asked = text;
     this.emit('asked');
+  }
+
+  /**
+   * A counter of what a query found, above the tracks.
+   * @param {string} name
+   * @param {string|null} unit
+   * @param {[number, number][]} samples times and values
+   */
+  async addCounter(name, unit, samples) {
+    const { counters } = this.meta;
+    const label = `${name} (${counters.filter((one) => one.group === QUERIES).length + 1})`;
+    const made = await this.ask('counter', { label, group: QUERIES, unit, samples });
+    counters.push(made);
+    const key = keyOf(made);
+    this.rows.push({ key, text: textOf(made, this.sourceLabels) });
+    this.view.together(() => this.arrange({ pinned: [...this.arrangement.pinned, key] }));
+    this.say(`${label} is a counter above the tracks`);
+  }
+
+  /** Show what was recorded alone: frames may not ask for tracks that are about to change. */
+  letGo() {
+    const { tracks } = this.recorded;
+    if (this.selection && this.selection.track >= tracks.length) this.select(null);
+    if (this.area?.tracks.some((number) => number >= tracks.length)) this.selectArea(null);
+    this.hold({ tracks: [], lanes: [], names: [] });
+  }
+
+  /**
+   * Tracks of what queries found, behind those that were recorded.
+   * @param {Pick<Meta, 'tracks'|'lanes'|'names'>} made
+   */
+  hold({ tracks, lanes, names }) {
+    const { recorded } = this;
+    this.meta = { ...this.meta, tracks: [...recorded.tracks, ...tracks], lanes: [...recorded.lanes, ...lanes],
+      names: [...recorded.names, ...names] };
+    this.rows = this.rowsNow();
+    this.arrange({});
+    this.emit('look');
   }
 
   /** Stretches of time to be seen over the tracks. @param {[number, number][]} marks */

@@ -7,8 +7,10 @@ import { counted } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./app.js').Area} Area */
+/** @typedef {import('./client.js').Answer<'area'>} Ranged */
+/** @typedef {import('./aggregate.js').NameSum & {track: string, share: number}} Row */
 
-const COLUMNS = /** @type {import('../widgets/table.js').Column<any>[]} */ ([
+const COLUMNS = /** @type {import('../widgets/table.js').Column<Row>[]} */ ([
   { title: 'Track', value: (row) => row.track },
   { title: 'Name', value: (row) => row.name, wide: true },
   { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
@@ -23,7 +25,7 @@ const COLUMNS = /** @type {import('../widgets/table.js').Column<any>[]} */ ([
 
 const CUT = 'Self and total are cut at the ends of the range; median, 99 % and largest are those of whole slices.';
 /** Shown behind what was recorded of devices and threads. */
-const LAST = ['idle', 'steps', 'phases', 'annotations', 'scopes', 'other'];
+const LAST = ['idle', 'steps', 'phases', 'annotations', 'scopes', 'other', 'found'];
 
 /** @param {App} app */
 export async function areaTab(app) {
@@ -41,7 +43,7 @@ export async function areaTab(app) {
       h('button', { type: 'button', onclick: () => app.view.fit(area.begin, area.end, 0.02) }, 'Zoom to it'),
       h('button', { type: 'button', onclick: () => app.open('flame') }, 'Flame graph'),
       exports(app, area)),
-    h('div', { class: 'tv-columns' }, found.devices.map((/** @type {any} */ device) => parts(app, device, span)),
+    h('div', { class: 'tv-columns' }, found.devices.map((device) => parts(app, device, span)),
       tracks(app, found, span)),
     table({ label: 'Slices in the range', rows: rowsOf(app, found, span), columns: COLUMNS, note: CUT }),
   ];
@@ -49,13 +51,13 @@ export async function areaTab(app) {
 
 /**
  * @param {App} app
- * @param {any} found
+ * @param {Ranged} found
  * @param {number} span
  */
 function rowsOf(app, found, span) {
-  const place = (/** @type {any} */ sum) => LAST.indexOf(app.meta.tracks[sum.track].type);
+  const place = (/** @type {Ranged['sums'][number]} */ sum) => LAST.indexOf(app.meta.tracks[sum.track].type);
   const sorted = [...found.sums].sort((a, b) => place(a) - place(b));
-  return sorted.flatMap((sum) => sum.names.map((/** @type {any} */ name) => ({
+  return sorted.flatMap((sum) => sum.names.map((name) => ({
     ...name, track: trackName(app, sum.track), share: name.self / span })));
 }
 
@@ -70,27 +72,27 @@ export function trackName(app, number) {
 
 /**
  * @param {App} app
- * @param {any} device
+ * @param {Ranged['devices'][number]} device
  * @param {number} span
  */
 function parts(app, device, span) {
-  const told = device.parts.reduce((/** @type {number} */ sum, /** @type {any} */ part) => sum + part.ns, 0);
+  const told = device.parts.reduce((sum, part) => sum + part.ns, 0);
   const rest = { label: 'outside of what was recorded', ns: span - told };
   const rows = told < span ? [...device.parts, rest] : device.parts;
   return h('section', null,
     h('h4', null, [app.sourceLabels[device.source], device.group].filter(Boolean).join(' · ')),
-    h('dl', null, rows.flatMap((/** @type {any} */ part) => [h('dt', null, part.label),
+    h('dl', null, rows.flatMap((part) => [h('dt', null, part.label),
       h('dd', null, `${formatNs(part.ns)} (${formatShare(part.ns / span)})`)])));
 }
 
 /**
  * @param {App} app
- * @param {any} found
+ * @param {Ranged} found
  * @param {number} span
  */
 function tracks(app, found, span) {
   return h('section', null, h('h4', null, 'Tracks'), h('dl', null, found.sums.slice(0, 40).flatMap(
-    (/** @type {any} */ sum) => [h('dt', null, trackName(app, sum.track)),
+    (sum) => [h('dt', null, trackName(app, sum.track)),
       h('dd', null, `${counted(sum.count, 'slice')}, ${formatShare(sum.busy / span)} covered`)])));
 }
 
@@ -123,10 +125,10 @@ function exports(app, area) {
 /**
  * @param {App} app
  * @param {Area} area
- * @param {any} found
+ * @param {Ranged} found
  */
 function jsonOf(app, area, found) {
-  const sums = found.sums.map((/** @type {any} */ sum) => ({ ...sum, track: trackName(app, sum.track),
+  const sums = found.sums.map((sum) => ({ ...sum, track: trackName(app, sum.track),
     type: app.meta.tracks[sum.track].type }));
   return JSON.stringify({ begin: area.begin, end: area.end, devices: found.devices, tracks: sums });
 }

@@ -1,9 +1,18 @@
 /** Asks the engine: in a worker where there can be one, else on the page. */
-import { Engine } from './engine.js';
+import { Engine, answer } from './engine.js';
 
 /** @typedef {'load'|'paint'|'frame'|'at'|'sample'|'brief'|'info'|'next'|'search'|'marked'|'area'|'flame'|'gaps'
- *   |'overview'|'locate'|'events'|'groups'|'prepare'|'finish'|'legend'} Method */
-/** @typedef {(method: Method, given: any) => Promise<any>} Ask */
+ *   |'overview'|'op'|'locate'|'events'|'groups'|'counter'|'found'|'prepare'|'finish'|'legend'} Method */
+/**
+ * What a method is given, and what it answers.
+ * @template {Method} M
+ * @typedef {Parameters<Engine[M]> extends [] ? null : Parameters<Engine[M]>[0]} Given
+ */
+/**
+ * @template {Method} M
+ * @typedef {Awaited<ReturnType<Engine[M]>>} Answer
+ */
+/** @typedef {<M extends Method>(method: M, given: Given<M>) => Promise<Answer<M>>} Ask */
 
 /** @type {{url: string, worker: Promise<Worker|null>}|null} */
 let spare = null;
@@ -31,7 +40,7 @@ function taken(workerUrl) {
 export async function startEngine(workerUrl, progress) {
   const worker = workerUrl === null ? null : await taken(workerUrl);
   if (!worker) return onPage(progress);
-  /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void}>} */
+  /** @type {Map<number, {resolve: (value: never) => void, reject: (error: Error) => void}>} */
   const waiting = new Map();
   let last = 0;
   worker.onmessage = ({ data }) => {
@@ -41,7 +50,7 @@ export async function startEngine(workerUrl, progress) {
     }
     const asked = waiting.get(data.id);
     waiting.delete(data.id);
-    if (data.error === undefined) asked?.resolve(data.answer);
+    if (data.error === undefined) asked?.resolve(/** @type {never} */ (data.answer));
     else asked?.reject(new Error(data.error));
   };
   worker.onerror = (event) => {
@@ -54,9 +63,8 @@ export async function startEngine(workerUrl, progress) {
     ask: (method, given) => new Promise((resolve, reject) => {
       last += 1;
       waiting.set(last, { resolve, reject });
-      const { links } = method === 'load' ? given.options : {};
-      const transfer = method === 'load' ? [...given.packs, ...(links ? [links.pack] : [])] : [];
-      worker.postMessage({ id: last, method, given }, transfer);
+      const { packs = [], options } = given && 'packs' in given ? given : {};
+      worker.postMessage({ id: last, method, given }, [...packs, ...(options?.links ? [options.links.pack] : [])]);
     }),
   };
 }
@@ -67,7 +75,7 @@ function onPage(progress) {
   return {
     threaded: false,
     stop: () => {},
-    ask: /** @type {Ask} */ (async (method, given) => /** @type {any} */ (engine)[method](given, progress)),
+    ask: /** @type {Ask} */ (async (method, given) => answer(engine, method, given, progress)),
   };
 }
 

@@ -14,7 +14,7 @@ const KINDS = /** @type {Record<string, [number, number, number]>} */ ({
   step: [215, 22, 62], annotation: [265, 30, 66], python_frame: [32, 42, 66], host_op: [205, 48, 60],
   runtime_call: [45, 68, 56], allocation: [24, 72, 60], overhead: [0, 0, 60], device_wait: [0, 0, 70],
   device_annotation: [265, 22, 68], module: [288, 26, 66], other: [0, 0, 66], step_window: [215, 26, 58],
-  scope: [288, 30, 64], instant: [0, 70, 55], annotated: [265, 30, 66],
+  scope: [288, 30, 64], instant: [0, 70, 55], annotated: [265, 30, 66], found: [176, 34, 56],
 });
 
 /** Kinds whose slices have the colour of an accounting category, each name a shade of it. */
@@ -112,12 +112,12 @@ function colourOf(model, name, look) {
 }
 
 /**
- * Idle time has the colour of its cause, whatever it is called, as have work not recorded and what is on the critical
- * path that of their categories.
+ * Idle time has the colour of its cause, whatever it is called, as have work not recorded, what is on the critical path
+ * and what a query found that of their categories.
  * @param {string} kind
  */
 function waits(kind) {
-  return kind === 'idle' || kind === 'cause' || kind === 'unrecorded' || kind === 'critical';
+  return ['idle', 'cause', 'unrecorded', 'critical', 'found'].includes(kind);
 }
 
 /**
@@ -200,16 +200,24 @@ function ratio(a, b) {
  * @returns {[number, number, number]}
  */
 function base(text, precision, kind, look, turn) {
-  if (waits(kind)) return [0, 0, 66];
+  if (waits(kind)) return KINDS[kind] ?? KINDS.other;
   if (kind === 'phase') return PHASES[text] ?? [0, 0, 66];
   if (look.mode === 'op') return [turn % 360, 40 + (turn >>> 20) % 20, 58];
-  if (look.mode === 'precision' && (kind === 'kernel' || kind === 'collective')) {
-    return PRECISIONS[precision ?? ''] ?? [0, 0, 62];
-  }
-  if (look.mode === 'precision') return [0, 0, 74];
+  if (look.mode === 'precision') return ofPrecision(precision, kind);
   const category = OF_CATEGORY[kind];
   const own = category ? hsl(channels(categoryColours('standard', look.theme)[category])) : KINDS[kind] ?? KINDS.other;
   return [(own[0] + ((turn >>> 4) % 13) - 6 + 360) % 360, own[1], own[2]];
+}
+
+/**
+ * What computes or communicates has a precision; all else stands back.
+ * @param {string|null} precision
+ * @param {string} kind
+ * @returns {[number, number, number]}
+ */
+function ofPrecision(precision, kind) {
+  if (kind !== 'kernel' && kind !== 'collective') return [0, 0, 74];
+  return PRECISIONS[precision ?? ''] ?? [0, 0, 62];
 }
 
 /**

@@ -2,6 +2,7 @@
 import { copyText, h } from '../core/dom.js';
 import { formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
 import { visible } from '../core/text.js';
+import { bringTogether } from './align.js';
 import { ownTime, viewTime } from './clock.js';
 import { formatValue } from './units.js';
 
@@ -10,6 +11,7 @@ const LONGEST_NAME = 500;
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./navigate.js').Brief} Brief */
+/** @typedef {import('./client.js').Answer<'info'>} Info */
 
 /** The search for slices of a name. @param {string} name */
 export function inQuery(name) {
@@ -37,8 +39,8 @@ export async function detailsTab(app) {
   }
   const info = await app.ask('info', { slice: selection.slice });
   app.arrows = [
-    ...info.into.map((/** @type {any} */ flow) => ({ from: flow.to, to: info.about, kind: flow.kind })),
-    ...info.out.map((/** @type {any} */ flow) => ({ from: info.about, to: flow.to, kind: flow.kind })),
+    ...info.into.map((flow) => ({ from: flow.to, to: info.about, kind: flow.kind })),
+    ...info.out.map((flow) => ({ from: info.about, to: flow.to, kind: flow.kind })),
   ];
   app.emit('notes');
   return [
@@ -69,7 +71,7 @@ function measured(app, { begin, end }) {
 
 /**
  * @param {App} app
- * @param {any} info
+ * @param {Info} info
  */
 function heading(app, info) {
   const { about } = info;
@@ -82,7 +84,8 @@ function heading(app, info) {
       h('button', { type: 'button', onclick: () => copyText(about.name) }, 'Copy name'),
       page ? h('button', { type: 'button', onclick: (/** @type {Event} */ event) => (
         app.goToPage(event.target, about.source, { page, name: about.name })) }, `Open in ${page}`) : null,
-      h('button', { type: 'button', onclick: () => app.search(inQuery(about.name)) }, 'Find all')),
+      h('button', { type: 'button', onclick: () => app.search(inQuery(about.name)) }, 'Find all'),
+      app.align && h('button', { type: 'button', onclick: () => void bringTogether(app) }, 'Align the runs here')),
     findingsOf(app, about));
 }
 
@@ -93,10 +96,10 @@ function heading(app, info) {
  */
 function findingsOf(app, about) {
   const source = app.meta.sources[about.source];
-  const found = source.header.findings.filter((/** @type {any} */ finding) => finding.evidence.some(
-    (/** @type {any} */ piece) => viewTime(source, piece.start_ns) === about.start
+  const found = source.header.findings.filter((finding) => finding.evidence.some(
+    (piece) => viewTime(source, piece.start_ns) === about.start
       && viewTime(source, piece.end_ns) === about.start + about.dur));
-  return found.map((/** @type {any} */ finding) => h('p', null, 'Shown for: ', h('button', { type: 'button',
+  return found.map((finding) => h('p', null, 'Shown for: ', h('button', { type: 'button',
     class: 'tv-link', onclick: (/** @type {Event} */ event) => (
       app.goToPage(event.target, about.source, { page: 'overview', finding: finding.id })) }, finding.title)));
 }
@@ -112,7 +115,7 @@ function fact(name, value, title) {
 
 /**
  * @param {App} app
- * @param {any} info
+ * @param {Info} info
  */
 function facts(app, info) {
   const { about } = info;
@@ -131,12 +134,12 @@ function facts(app, info) {
 
 /**
  * @param {App} app
- * @param {any} gap
+ * @param {import('./gaps.js').Gap} gap
  */
 function gapFacts(app, gap) {
   const total = gap.about.dur || 1;
   return h('div', { class: 'tv-gap' }, h('h4', null, 'Why the device was idle'),
-    h('dl', null, gap.parts.flatMap((/** @type {any} */ part) => fact(part.cause,
+    h('dl', null, gap.parts.flatMap((part) => fact(part.cause,
       [`${formatNs(part.ns)} (${formatShare(part.ns / total)})`])),
     fact('host was in', [gap.during ? link(app, gap.during) : 'not recorded']),
     fact('ended by', [gap.op ? link(app, gap.op) : 'not recorded']),
@@ -149,23 +152,23 @@ function gapFacts(app, gap) {
 
 /**
  * @param {App} app
- * @param {any} info
+ * @param {Info} info
  */
 function within(app, info) {
   if (!info.within.length) return null;
   return h('div', null, h('h4', null, info.launch ? 'Launched inside (stack and source)' : 'Inside (stack and source)'),
-    h('ol', { class: 'tv-stack' }, info.within.slice(0, 60).map((/** @type {Brief} */ one) => (
+    h('ol', { class: 'tv-stack' }, info.within.slice(0, 60).map((one) => (
       h('li', null, link(app, one), h('span', { class: 'tv-dim' }, ` ${formatNs(one.dur)}`))))));
 }
 
 /**
  * @param {App} app
- * @param {any} info
+ * @param {Info} info
  */
 function flows(app, info) {
   const labels = app.sourceLabels;
   const where = (/** @type {Brief} */ to) => (to.source === info.about.source ? '' : `${labels[to.source]} `);
-  const list = (/** @type {any[]} */ found, /** @type {string} */ title, /** @type {number} */ count) => (
+  const list = (/** @type {Info['into']} */ found, /** @type {string} */ title, /** @type {number} */ count) => (
     found.length ? h('div', null, h('h4', null, `${title} (${formatCount(count)})`),
       h('ul', { class: 'tv-stack' }, found.slice(0, 30).map(({ kind, to }) => (
         h('li', null, h('span', { class: 'tv-dim' }, `${kind.replaceAll('_', ' ')} ${where(to)}`),
@@ -173,11 +176,11 @@ function flows(app, info) {
   return [list(info.into, 'Arrows in', info.intoCount), list(info.out, 'Arrows out', info.outCount)];
 }
 
-/** @param {any} info */
+/** @param {Info} info */
 function inside(info) {
   if (info.parts.length < 2 || info.gap) return null;
   return h('div', null, h('h4', null, 'Self time inside'),
-    h('ul', { class: 'tv-stack' }, info.parts.map((/** @type {any} */ part) => (
+    h('ul', { class: 'tv-stack' }, info.parts.map((part) => (
       h('li', null, `${formatNs(part.self)}  `, h('span', { class: 'tv-dim' }, `${part.count}× `),
         part.name.slice(0, 160))))));
 }
@@ -213,34 +216,34 @@ function valueOf({ name, unit, value }) {
 /** Shown as one line each, with their shares. */
 const RATES = ['flops_per_s', 'flops_share', 'bytes_per_s', 'bandwidth_share', 'doubt'];
 
-/** @param {any} info */
+/** @param {Info} info */
 function args(info) {
-  const plain = info.arguments.filter((/** @type {any} */ one) => one.table !== 'cost' || !RATES.includes(one.name));
+  const plain = info.arguments.filter((one) => one.table !== 'cost' || !RATES.includes(one.name));
   if (info.about.id < 0) return null;
   if (!plain.length && info.about.kind !== 'kernel') {
     return h('p', { class: 'tv-dim' }, 'No arguments of this slice were recorded.');
   }
   return h('div', null, h('h4', null, 'Arguments'), h('dl', null,
     ['kernel', 'collective'].includes(info.about.kind) ? rates(info) : null,
-    plain.flatMap((/** @type {any} */ one) => fact(WORDS[one.name] ?? one.name, [valueOf(one)], one.doc))));
+    plain.flatMap((one) => fact(WORDS[one.name] ?? one.name, [valueOf(one)], one.doc))));
 }
 
 /**
  * What the kernel computes and moves against the device's peaks: the figures of the report's roofline.
- * @param {any} info
+ * @param {Info} info
  */
 function rates({ arguments: all }) {
-  const cost = Object.fromEntries(all.filter((/** @type {any} */ one) => one.table === 'cost')
-    .map((/** @type {any} */ one) => [one.name, one.value]));
+  const cost = Object.fromEntries(all.filter((one) => one.table === 'cost')
+    .map((one) => [one.name, one.value]));
   const line = (/** @type {string} */ name, /** @type {string} */ rate, /** @type {string} */ unit,
     /** @type {string} */ share, /** @type {string} */ of) => fact(name, cost[rate] === undefined
     ? ['not known: the op has no shapes (record_shapes=True), or its work does not follow from them']
-    : [formatRate(cost[rate], unit), cost[share] === undefined ? `; ${of} of this device is not known`
-      : `, ${formatShare(cost[share])} of ${of}`]);
+    : [formatRate(Number(cost[rate]), unit), cost[share] === undefined ? `; ${of} of this device is not known`
+      : `, ${formatShare(Number(cost[share]))} of ${of}`]);
   return [
     ...line('FLOP rate', 'flops_per_s', 'FLOP/s', 'flops_share', 'the peak'),
     ...line('bytes rate, at least', 'bytes_per_s', 'B/s', 'bandwidth_share', 'memory bandwidth'),
-    ...(cost.doubt ? fact('doubt', [cost.doubt]) : []),
+    ...(cost.doubt ? fact('doubt', [String(cost.doubt)]) : []),
   ];
 }
 
@@ -266,7 +269,7 @@ function frames(stack) {
 
 /**
  * @param {App} app
- * @param {any} info
+ * @param {Info} info
  */
 function spreadOf(app, info) {
   const { spread, about } = info;

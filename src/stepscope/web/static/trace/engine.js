@@ -7,11 +7,13 @@ import { drawCounter, scaleOf, series } from './counter.js';
 import { chromeEvents } from './export.js';
 import { byRun, difference, ofRun, ofWork, sandwich } from './flame.js';
 import { grouped } from './groups.js';
+import { putFound } from './found.js';
 import { gapList, gapOf, longestGaps } from './gaps.js';
 import { finest, levelsOf, lowerBound } from './lod.js';
 import { legend } from './legend.js';
-import { readModel, readRest } from './model.js';
-import { across, beside, brief, enclosing, flowsOf, laneOf, occurrences, sliceAt, spread } from './navigate.js';
+import { addCounter, readModel, readRest } from './model.js';
+import { alignByOp, opOf } from './align.js';
+import { across, beside, brief, enclosing, flowsOf, laneOf, occurrences, sliceAtOf, spread } from './navigate.js';
 import { active, overview } from './overview.js';
 import { locate, neighbour, stepped, sumByName, sumByRun, sumWithin } from './pick.js';
 import { findSlices, kindsIn, parseQuery, unheard } from './query.js';
@@ -28,17 +30,28 @@ const HITS_LISTED = 2_000;
 /** Levels are made for so long at a time, so that frames come between. */
 const TURN_MS = 12;
 const FLOWS_TOLD = 400;
+/** What is there after `load`, which is always asked first. @type {unknown} */
+const NOT_LOADED = null;
+
+/**
+ * What an engine answers to a method by its name.
+ * @param {Engine} engine
+ * @param {import('./client.js').Method} method
+ * @param {unknown} given
+ * @param {(done: number, of: number) => void} progress
+ */
+export function answer(engine, method, given, progress) {
+  return /** @type {Function} */ (engine[method]).call(engine, given, progress);
+}
 
 export class Engine {
   constructor() {
-    /** @type {import('./model.js').Model} */
-    this.model = /** @type {any} */ (null);
+    this.model = /** @type {import('./model.js').Model} */ (NOT_LOADED);
     /** @type {(import('./lod.js').Level[]|undefined)[]} */
     this.levels = [];
     /** @type {Promise<void>|null} */
     this.rest = null;
-    /** @type {import('./raster.js').Colours} */
-    this.colours = /** @type {any} */ (null);
+    this.colours = /** @type {import('./raster.js').Colours} */ (NOT_LOADED);
     /** @type {import('./colours.js').Look} */
     this.look = { mode: 'category', palette: 'standard', theme: 'light' };
     this.raster = new Raster();
@@ -59,19 +72,25 @@ export class Engine {
    */
   async load({ packs, options }, progress) {
     const model = await readModel(packs, options, progress);
+    const unaligned = options.align_op ? alignByOp(model, options.align_op) : [];
     this.model = model;
     this.levels = new Array(model.lanes.length);
     this.details = model.sources.map((source) => new Details(source.pack));
     this.paint(this.look);
     return {
-      begin: model.begin, end: model.end, slices: model.slices, tracks: model.tracks, steps: model.steps,
+      begin: model.begin, end: model.end, slices: model.slices, tracks: [...model.tracks], steps: model.steps,
       sources: model.sources.map(({ offset, drift, driftAt, label, header }) => (
         { offset, drift, driftAt, label, header })),
       counters: model.counters.map(({ number, label, group, unit, source, low, high }) => (
         { number, label, group, unit, source, low, high })),
       kindNames: model.kindNames, kinds: kindsIn(model, 'kind'),
-      lanes: model.lanes, names: model.texts, nameKinds: model.kinds, active: active(model),
+      lanes: [...model.lanes], names: [...model.texts], nameKinds: model.kinds, active: active(model), unaligned,
     };
+  }
+
+  /** By what runs are brought together at a slice. @param {{slice: number}} where */
+  op({ slice }) {
+    return opOf(this.model, brief(this.model, slice));
   }
 
   /** Everything but what frames need is read when the first frame is drawn, or it is first asked for. */
@@ -122,6 +141,7 @@ export class Engine {
     const back = background(this.look.theme);
     pixels.fill((0xff000000 | back) >>> 0);
     const target = { pixels, width, height, begin, end };
+    /** @type {[number, number, number][]} */
     const scales = [...request.rows, ...request.pinned].flatMap((row) => (
       row.counter >= 0 ? [[row.counter, this.scaleOf(row).low, this.scaleOf(row).high]] : []));
     const below = this.drawRows(target, request.rows, back, scale);
@@ -179,9 +199,9 @@ export class Engine {
     return known;
   }
 
-  /** @param {{lane: number, time: number, slop: number}} where */
-  at({ lane, time, slop }) {
-    const found = sliceAt(this.model, lane, time, slop);
+  /** @param {{lanes: number[], time: number, slop: number}} where `lanes`: all that are drawn in one row */
+  at({ lanes, time, slop }) {
+    const found = sliceAtOf(this.model, lanes, time, slop);
     return found < 0 ? null : brief(this.model, found);
   }
 
@@ -357,6 +377,26 @@ export class Engine {
     return grouped(this.model, text);
   }
 
+  /**
+   * Tracks of what queries found, in the place of those before; of each what is wrong with it, and what the page shows.
+   * @param {{wanted: import('./found.js').Wanted[]}} given
+   */
+  found({ wanted }) {
+    const { model } = this;
+    const errors = putFound(model, wanted);
+    const { tracks, lanes, texts } = model.recorded;
+    this.levels.length = lanes;
+    this.levels.length = model.lanes.length;
+    this.paint(this.look);
+    return { errors, tracks: model.tracks.slice(tracks), lanes: model.lanes.slice(lanes),
+      names: model.texts.slice(texts) };
+  }
+
+  /** @param {Parameters<typeof addCounter>[1]} given */
+  counter(given) {
+    return addCounter(this.model, given);
+  }
+
   /** @param {{begin: number, end: number, device: number|null}} given */
   async gaps(given) {
     await this.finish();
@@ -364,14 +404,15 @@ export class Engine {
   }
 
   /**
-   * A range as events of the Chrome trace format, which Perfetto opens too.
+   * A range as events of the Chrome trace format, which Perfetto opens too; what queries found is in it already.
    * @param {{begin: number, end: number, tracks: number[]}} range
    */
-  async events(range) {
+  async events({ tracks, ...range }) {
     await this.finish();
     const { model } = this;
+    const own = { ...range, tracks: tracks.filter((number) => number < model.recorded.tracks) };
     const told = await Promise.all(this.details.map((details) => details.all()));
-    return chromeEvents(model, range, (slice) => {
+    return chromeEvents(model, own, (slice) => {
       const at = model.sources.findLastIndex(({ firstSlice }) => firstSlice <= slice);
       return told[at](slice - model.sources[at].firstSlice);
     });
@@ -382,7 +423,8 @@ export class Engine {
     return overview(this.model, (lane) => this.levelsOf(lane), width);
   }
 
-  /** @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted */
+  /** @param {{start: number, dur: number|null, name: string|null, track: string|null,
+   *   source?: number|null}} wanted */
   locate(wanted) {
     return locate(this.model, { ...wanted, name: wanted.name === null ? null : visible(wanted.name) });
   }

@@ -204,7 +204,7 @@ function root(model, tracks, own) {
   const sources = [...new Set(tracks.map((number) => model.tracks[number].source))];
   const { header } = model.sources[sources[0] ?? 0];
   const devices = sources.flatMap((source) => model.sources[source].header.groups.flatMap(
-    (/** @type {any} */ { id, about: name }) => {
+    ({ id, about: name }) => {
       const device = /^device (\d+)$/.exec(id)?.[1];
       return device ? [{ id: source * 1000 + Number(device), ...(name ? { name } : {}) }] : [];
     }));

@@ -10,7 +10,7 @@ import { overlapping } from './aggregate.js';
 
 const MOST_NODES = 20_000;
 /** Tracks that show the time of others once more, and spans of whatever else. */
-const DERIVED = ['critical', 'steps', 'phases', 'annotations', 'scopes', 'idle', 'other'];
+const DERIVED = ['critical', 'steps', 'phases', 'annotations', 'scopes', 'idle', 'other', 'found'];
 
 /**
  * @param {string} name

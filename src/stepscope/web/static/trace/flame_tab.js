@@ -5,6 +5,7 @@ import { rgb, hash } from './colours.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./flame.js').Node} Node */
+/** @typedef {import('./flame.js').Range} Range */
 
 const FORMS = [['merged', 'Left-heavy'], ['time', 'Order of time'], ['sandwich', 'Around the selected name'],
   ['difference', 'Against the range before']];
@@ -17,25 +18,49 @@ const kept = { form: 'merged' };
 /** @param {App} app */
 export async function flameTab(app) {
   const range = app.area ?? { begin: app.view.begin, end: app.view.end, tracks: threads(app) };
-  const name = app.selection?.name ?? '';
-  const source = app.selection?.source ?? 0;
-  const given = { range, form: kept.form, name, source, other: app.other };
+  const { name, source } = app.selection ?? { name: '', source: 0 };
   const missing = missingFor(app, name);
-  const found = missing ? null : await app.ask('flame', given);
+  const found = missing ? null : await app.ask('flame', { range, form: kept.form, name, source, other: app.other });
+  return [
+    h('div', { class: 'tv-actions' }, formChoice(app), h('span', { class: 'tv-dim' },
+      covered(app, range, found?.left ?? 0))),
+    missing ? h('p', { class: 'tv-dim' }, missing) : null,
+    ...(found ? graphs(app, range, found) : []),
+  ];
+}
+
+/** @param {App} app */
+function formChoice(app) {
   const choice = h('select', { 'aria-label': 'Form of the flame graph', onchange: () => {
     kept.form = choice.value;
     app.emit('tab');
   } }, FORMS.map(([value, text]) => h('option', { value, selected: value === kept.form }, text)));
-  return [
-    h('div', { class: 'tv-actions' }, choice, h('span', { class: 'tv-dim' },
-      `${formatNs(Math.round(range.end - range.begin))} of ${range.tracks.length - (found?.left ?? 0)} tracks `
-      + `(${app.area ? 'the selected range' : 'in sight'}`
-      + `${found?.left ? '; steps, phases, gaps and spans of no thread are left out' : ''})`)),
-    missing ? h('p', { class: 'tv-dim' }, missing) : null,
-    found?.tree ? graph(found.tree, kept.form === 'difference' && app.other ? scaleOf(range, app.other) : 0) : null,
-    found?.callers ? [h('h4', null, 'What calls it'), graph(found.callers, 0), h('h4', null, 'What it calls'),
-      graph(found.callees, 0)] : null,
-  ].flat();
+  return choice;
+}
+
+/**
+ * What the graph is of.
+ * @param {App} app
+ * @param {Range} range
+ * @param {number} left how many of its tracks hold nothing that calls or is called
+ */
+function covered(app, { begin, end, tracks }, left) {
+  return `${formatNs(Math.round(end - begin))} of ${tracks.length - left} tracks `
+    + `(${app.area ? 'the selected range' : 'in sight'}`
+    + `${left ? '; steps, phases, gaps and spans of no thread are left out' : ''})`;
+}
+
+/**
+ * @param {App} app
+ * @param {Range} range
+ * @param {import('./client.js').Answer<'flame'>} found
+ */
+function graphs(app, range, found) {
+  if ('callers' in found) {
+    return [h('h4', null, 'What calls it'), graph(found.callers, 0),
+      h('h4', null, 'What it calls'), graph(found.callees, 0)];
+  }
+  return [graph(found.tree, kept.form === 'difference' && app.other ? scaleOf(range, app.other) : 0)];
 }
 
 /**

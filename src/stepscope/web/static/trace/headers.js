@@ -1,12 +1,16 @@
 /** The names of the tracks beside the canvas, with what can be done to each. */
 import { h, put } from '../core/dom.js';
+import { turn } from './folds.js';
+import { FOUND } from './found.js';
 import { modeOf } from './layout.js';
+import { removeTrack } from './made.js';
 import { formatValue } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./layout.js').Item} Item */
 
 const HEIGHTS = [1, 2, 4];
+const HEADS = { group: groupHead, fold: foldHead, track: trackHead, counter: trackHead };
 
 /** @param {App} app */
 export function headers(app) {
@@ -38,18 +42,32 @@ export function headers(app) {
  * @param {Item} item
  */
 function head(app, item) {
-  const style = { top: `${item.y}px`, height: `${item.height}px` };
-  if (item.type === 'group') {
-    const about = app.meta.sources.flatMap((one) => one.header.groups)
-      .find((/** @type {any} */ group) => group.id === item.group)?.about;
-    const clock = app.clocks[Number.parseInt(item.key, 10)];
-    return h('div', { class: 'tv-head tv-group', style, role: 'listitem' },
-      h('button', { type: 'button', 'aria-expanded': String(!item.closed),
-        title: [item.label, about].filter(Boolean).join(' – '),
-        onclick: () => app.toggle('closed', item.key) }, item.closed ? '▸ ' : '▾ ', item.label),
-      clock ? h('span', { class: 'tv-clock', title: 'How exact its clock is in this view' }, clock) : null,
-      about && !clock ? h('span', { class: 'tv-about', title: about }, about) : null);
-  }
+  return HEADS[item.type](app, item, { top: `${item.y}px`, height: `${item.height}px` });
+}
+
+/**
+ * @param {App} app
+ * @param {Item} item
+ * @param {Record<string, string>} style
+ */
+function groupHead(app, item, style) {
+  const about = app.meta.sources.flatMap((one) => one.header.groups).find((group) => group.id === item.group)?.about;
+  const clock = app.clocks[Number.parseInt(item.key, 10)];
+  return h('div', { class: 'tv-head tv-group', style, role: 'listitem' },
+    h('button', { type: 'button', 'aria-expanded': String(!item.closed),
+      title: [item.label, about, clock].filter(Boolean).join(' – '),
+      onclick: () => app.toggle('closed', item.key) }, item.closed ? '▸ ' : '▾ ', item.label),
+    clock ? h('span', { class: 'tv-clock', title: 'How exact its clock is in this view' }, clock) : null,
+    about && !clock ? h('span', { class: 'tv-about', title: about }, about) : null);
+}
+
+/**
+ * The name of a track or counter, with its tools.
+ * @param {App} app
+ * @param {Item} item
+ * @param {Record<string, string>} style
+ */
+function trackHead(app, item, style) {
   const holds = item.track?.holds;
   const most = item.counter ? scaleText(app, item, item.counter) : null;
   const kind = item.track?.type ?? 'counter';
@@ -62,6 +80,24 @@ function head(app, item) {
     holds ? h('span', { class: 'tv-holds' }, holds) : null,
     most ? h('span', { class: 'tv-holds' }, most) : null,
     h('span', { class: 'tv-tools' }, tools(app, item)));
+}
+
+/**
+ * The name of streams that hold the same, folded or above them.
+ * @param {App} app
+ * @param {Item} item
+ * @param {Record<string, string>} style
+ */
+function foldHead(app, { key, label, group, collapsed }, style) {
+  const holds = key.slice(key.lastIndexOf('/streams of ') + '/streams of '.length);
+  const of = [app.sourceLabels[Number.parseInt(key, 10)], group].filter(Boolean).join(', ');
+  const told = `${label}${holds && ` of ${holds}`}`;
+  const spokenAs = [told, of, collapsed ? 'folded into one row' : 'unfolded'].join(', ');
+  return h('div', { class: 'tv-head tv-fold', style, role: 'listitem', 'data-key': key },
+    h('button', { type: 'button', class: 'tv-name', 'aria-label': spokenAs, 'aria-expanded': String(!collapsed),
+      title: `${told}: ${collapsed ? 'unfold' : 'fold'} them (J)`,
+      onclick: () => turn(app, [key]) }, collapsed ? '▸ ' : '▾ ', label),
+    holds ? h('span', { class: 'tv-holds' }, holds) : null);
 }
 
 /**
@@ -125,6 +161,7 @@ function collapse(app, item) {
  */
 function tools(app, item) {
   const { key } = item;
+  const made = item.track?.type === FOUND ? item.track : null;
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
     h('button', { type: 'button', title, 'aria-label': `${title}: ${item.label}`, onclick: act }, text));
   return [
@@ -133,7 +170,8 @@ function tools(app, item) {
     button('↑', 'Move up', () => shift(app, item, -1)),
     button('↓', 'Move down', () => shift(app, item, 1)),
     button('solo', 'This one alone, again: all', () => app.solo(key)),
-    button('×', 'Hide', () => app.toggle('hidden', key)),
+    made ? button('×', 'Remove', () => void removeTrack(app, made.id))
+      : button('×', 'Hide', () => app.toggle('hidden', key)),
     item.counter ? button('log', 'Logarithmic scale', () => app.toggle('log', key)) : null,
     item.counter ? button('Δ', 'Change from sample to sample', () => change(app, key, 'delta')) : null,
     item.counter ? button('Δ/s', 'Change per second', () => change(app, key, 'rate')) : null,

@@ -1,5 +1,7 @@
 /** Every key of the viewer, in one list: what the help shows is what works. */
 
+import { bringTogether } from './align.js';
+import { fold } from './folds.js';
 import { keyOf } from './layout.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -57,6 +59,8 @@ export function bindings(app, boxes) {
     bind(['M'], 'Shift+M', 'keep a note here', () => keepNote(app)),
     bind(['p'], 'P', 'pin the track of the selection', () => pin(app)),
     bind(['u'], 'U', 'only the track of the selection, again: all', () => solo(app)),
+    bind(['j'], 'J', 'unfold streams of one kind, again: fold them', () => fold(app)),
+    bind(['b'], 'B', 'begin both runs together at the selected op', () => void bringTogether(app)),
     bind(['c'], 'C', 'next way of colouring', () => recolour(app)),
     bind(['v'], 'V', 'what dragging does: pan or, as in Perfetto, select an area', () => app.swapDrag()),
     bind(['/'], '/', 'search slices', () => boxes.search()),
@@ -80,6 +84,59 @@ export const HELD_HELP = [['W / S', 'zoom in, out (Shift: faster)'], ['A / D', '
  */
 export function listen(app, element, list) {
   const byKey = new Map(list.flatMap((one) => one.keys.map((key) => [key, one])));
+  const isPages = pagesKeys();
+  const holding = holdKeys(app);
+  const down = (/** @type {KeyboardEvent} */ event) => {
+    if (isTyping(event.target) || inBox(event.target) || isPages(event)) return;
+    const run = HELD[event.code] && !prefixOf(event) ? () => holding.hold(event) : bindingOf(byKey, event)?.run;
+    if (!run) return;
+    run(event.shiftKey);
+    event.preventDefault();
+  };
+  element.addEventListener('keydown', down);
+  element.addEventListener('keyup', holding.release);
+  element.addEventListener('focusout', holding.drop);
+  window.addEventListener('blur', holding.drop);
+  return () => window.removeEventListener('blur', holding.drop);
+}
+
+/** What is held down beside a key, as bindings write it. @param {KeyboardEvent} event */
+function prefixOf(event) {
+  return event.altKey ? 'Alt+' : event.ctrlKey ? 'Control+' : event.metaKey ? 'Meta+' : '';
+}
+
+/**
+ * A key with Control, Meta or Alt is only for a binding that names it.
+ * @param {Map<string, Binding>} byKey
+ * @param {KeyboardEvent} event
+ */
+function bindingOf(byKey, event) {
+  const prefix = prefixOf(event);
+  const found = (event.shiftKey ? byKey.get(`Shift+${event.key}`) : undefined) ?? byKey.get(prefix + event.key)
+    ?? (prefix ? undefined : byKey.get(event.code));
+  return found?.keys.some((key) => key.startsWith(prefix)) ? found : undefined;
+}
+
+/**
+ * `g` and the letter behind it are the page's: they lead to another one.
+ * @returns {(event: KeyboardEvent) => boolean}
+ */
+function pagesKeys() {
+  let leader = -Infinity;
+  return (event) => {
+    const follows = event.timeStamp - leader < LEADS_MS;
+    const leads = !follows && event.key === 'g' && !prefixOf(event);
+    if (follows) leader = -Infinity;
+    if (leads) leader = event.timeStamp;
+    return follows || leads;
+  };
+}
+
+/**
+ * Moves the view in every frame as long as a key is held.
+ * @param {App} app
+ */
+function holdKeys(app) {
   /** @type {Map<string, boolean>} */
   const held = new Map();
   let last = 0;
@@ -95,43 +152,15 @@ export function listen(app, element, list) {
     }
     requestAnimationFrame(move);
   };
-  let leader = -Infinity;
-  const down = (/** @type {KeyboardEvent} */ event) => {
-    if (isTyping(event.target) || inBox(event.target)) return;
-    const control = event.ctrlKey || event.metaKey || event.altKey;
-    // `g` and a letter are the page's: they lead to another one.
-    if (event.timeStamp - leader < LEADS_MS) {
-      leader = -Infinity;
-      return;
+  const hold = (/** @type {KeyboardEvent} */ event) => {
+    if (!held.size) {
+      last = performance.now();
+      requestAnimationFrame(move);
     }
-    if (event.key === 'g' && !control) {
-      leader = event.timeStamp;
-      return;
-    }
-    if (HELD[event.code] && !control) {
-      event.preventDefault();
-      if (!held.size) {
-        last = performance.now();
-        requestAnimationFrame(move);
-      }
-      held.set(event.code, event.shiftKey);
-      return;
-    }
-    const prefix = event.altKey ? 'Alt+' : event.ctrlKey ? 'Control+' : event.metaKey ? 'Meta+' : '';
-    const found = byKey.get(prefix + event.key) ?? (event.shiftKey ? byKey.get(`Shift+${event.key}`) : undefined)
-      ?? (control ? undefined : byKey.get(event.code));
-    if (!found || (prefix && !found.keys.some((key) => key.startsWith(prefix)))) return;
-    if (event.shiftKey && event.key === 'Backspace') app.view.forward();
-    else found.run(event.shiftKey);
-    event.preventDefault();
+    held.set(event.code, event.shiftKey);
   };
-  const up = (/** @type {KeyboardEvent} */ event) => held.delete(event.code);
-  const drop = () => held.clear();
-  element.addEventListener('keydown', down);
-  element.addEventListener('keyup', up);
-  element.addEventListener('focusout', drop);
-  window.addEventListener('blur', drop);
-  return () => window.removeEventListener('blur', drop);
+  const release = (/** @type {KeyboardEvent} */ event) => held.delete(event.code);
+  return { hold, release, drop: () => held.clear() };
 }
 
 /** @param {EventTarget|null} target */
@@ -176,8 +205,9 @@ function solo(app) {
 
 /** @param {App} app */
 function pin(app) {
-  const place = app.selection && app.layout.items.find((item) => item.track?.number === app.selection?.track);
-  if (place) app.toggle('pinned', place.key);
+  const number = app.selection?.track;
+  const place = app.layout.items.find(({ tracks }) => tracks.some((track) => track.number === number));
+  if (place && number !== undefined) app.toggle('pinned', keyOf(app.meta.tracks[number]));
 }
 
 /** @param {App} app */

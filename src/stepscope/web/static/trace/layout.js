@@ -1,14 +1,18 @@
 /** Where tracks stand: their order, which are pinned, hidden or collapsed, and how high. Pure. */
 
+import { foldsOf } from './folds.js';
+
 /** @typedef {import('./model.js').Track} Track */
 /** @typedef {{number: number, label: string, group: string, unit: string|null, source: number, low: number,
  *   high: number}} CounterAbout */
 /** @typedef {{pinned: string[], hidden: string[], collapsed: string[], expanded: string[], closed: string[],
  *   heights: Record<string, number>, order: string[], filter: string, log: string[], delta: string[], rate: string[],
- *   shared: boolean}} Arrangement keys are those of `keyOf`; `closed` holds groups */
-/** @typedef {{key: string, type: 'group'|'track'|'counter', y: number, height: number, laneHeight: number,
- *   lanes: number[], collapsed: boolean, pinned: boolean, track: Track|null, counter: CounterAbout|null,
- *   label: string, group: string, closed: boolean}} Item */
+ *   shared: boolean, unfolded: string[]}} Arrangement keys are those of `keyOf`; `closed` holds groups, `unfolded`
+ *   folds of streams */
+/** @typedef {{key: string, type: 'group'|'track'|'counter'|'fold', y: number, height: number, laneHeight: number,
+ *   lanes: number[], collapsed: boolean, pinned: boolean, track: Track|null, tracks: Track[],
+ *   counter: CounterAbout|null, label: string, group: string, closed: boolean}} Item `tracks`: all that its lanes are
+ *   of */
 /** @typedef {{items: Item[], pinnedHeight: number, height: number}} Layout heights in CSS pixels */
 
 export const LANE_PIXELS = 16;
@@ -21,7 +25,7 @@ const EXPANDED_THREADS = 2;
 /** @returns {Arrangement} */
 export function emptyArrangement() {
   return { pinned: [], hidden: [], collapsed: [], expanded: [], closed: [], heights: {}, order: [], filter: '',
-    log: [], delta: [], rate: [], shared: false };
+    log: [], delta: [], rate: [], shared: false, unfolded: [] };
 }
 
 /**
@@ -50,43 +54,46 @@ export function textOf({ source, group, label, holds }, sourceLabels) {
  */
 export function arrange(tracks, counters, sourceLabels, wanted) {
   const rows = inOrder(tracks, counters, wanted.order);
-  const threads = new Map();
-  for (const track of tracks.filter((one) => one.type === 'thread')) {
-    threads.set(track.number, [...threads.values()].filter((at) => at >= 0).length);
-  }
-  const several = tracks.some((track) => track.source > 0);
   const shown = rows.filter((row) => !wanted.hidden.includes(row.key) && fits(row, wanted.filter, sourceLabels));
+  const before = threadsBefore(tracks);
   /** @type {Item[]} */
   const items = [];
   let y = 0;
-  const place = (/** @type {Row} */ row, /** @type {boolean} */ pinned) => {
-    // Of several runs all are to be in sight: stacks of threads are opened by hand.
-    const before = several ? EXPANDED_THREADS : Number(threads.get(row.track?.number) ?? 0);
-    const item = itemOf(row, wanted, pinned, before);
+  const add = (/** @type {Omit<Item, 'y'>} */ item, space = SPACE) => {
     items.push({ ...item, y });
-    y += item.height + SPACE;
+    y += item.height + space;
   };
   for (const key of wanted.pinned) {
     const row = shown.find((one) => one.key === key);
-    if (row) place(row, true);
+    if (row) add(itemOf(row, wanted, true, before(row)));
   }
   const pinnedHeight = y ? y + SPACE : 0;
   y = pinnedHeight;
   let last = '';
-  for (const row of shown) {
-    if (wanted.pinned.includes(row.key)) continue;
-    const label = [sourceLabels[row.source], row.group].filter(Boolean).join(' · ');
-    const group = `${row.source}/${row.group}`;
-    const closed = wanted.closed.includes(group);
-    if (group !== last) {
-      items.push({ key: group, type: 'group', y, height: GROUP_PIXELS, laneHeight: 0, lanes: [], collapsed: closed,
-        pinned: false, track: null, counter: null, label, group: row.group, closed });
-      y += GROUP_PIXELS;
-      last = group;
-    }
-    if (!closed) place(row, false);
+  const unpinned = shown.filter((row) => !wanted.pinned.includes(row.key));
+  const folds = foldsOf(unpinned);
+  for (const row of unpinned) {
+    const group = groupItem(row, wanted, sourceLabels);
+    if (group.key !== last) add(group, 0);
+    last = group.key;
+    const fold = folds.get(row.key);
+    if (group.closed || (fold && fold.rows[0] !== row)) continue;
+    if (fold) add(foldItem(fold, wanted));
+    for (const one of fold ? unfoldedRows(fold, wanted) : [row]) add(itemOf(one, wanted, false, before(one)));
   }
   return { items, pinnedHeight, height: y };
+}
+
+/**
+ * How many threads stand before a row: of several runs all are to be in sight, and stacks are opened by hand.
+ * @param {Track[]} tracks
+ * @returns {(row: Row) => number}
+ */
+function threadsBefore(tracks) {
+  if (tracks.some((track) => track.source > 0)) return () => EXPANDED_THREADS;
+  const threads = tracks.filter((track) => track.type === 'thread');
+  const places = new Map(threads.map((track, at) => [track.number, at]));
+  return ({ track }) => (track && places.get(track.number)) ?? 0;
 }
 
 /** @typedef {{key: string, source: number, group: string, label: string, track: Track|null,
@@ -156,18 +163,60 @@ function fits(row, filter, sourceLabels) {
 function itemOf(row, wanted, pinned, thread) {
   const scale = wanted.heights[row.key] ?? 1;
   const { track, counter, key, label, group } = row;
-  const base = { key, label, group, pinned, track, counter, closed: false };
+  const base = { key, label, group, pinned, track, tracks: track ? [track] : [], counter, closed: false };
   if (!track) {
     return { ...base, type: 'counter', height: COUNTER_PIXELS * scale, laneHeight: COUNTER_PIXELS * scale, lanes: [],
       collapsed: false };
   }
-  const late = track.type === 'thread' ? thread >= EXPANDED_THREADS : track.type === 'other';
+  const late = track.type === 'thread' ? thread >= EXPANDED_THREADS : ['other', 'found'].includes(track.type);
   const many = late && track.laneCount > MOST_LANES;
   const collapsed = wanted.collapsed.includes(key) || (many && !wanted.expanded.includes(key));
   const laneHeight = LANE_PIXELS * scale;
-  const lanes = Array.from({ length: track.laneCount }, (_, at) => track.firstLane + at);
-  const height = laneHeight * (collapsed ? 1 : lanes.length);
+  const lanes = lanesOf(track);
+  const height = laneHeight * (collapsed ? 1 : Math.max(1, lanes.length));
   return { ...base, type: 'track', height, laneHeight, lanes, collapsed };
+}
+
+/**
+ * The heading of a row's group.
+ * @param {Row} row
+ * @param {Arrangement} wanted
+ * @param {string[]} sourceLabels
+ * @returns {Omit<Item, 'y'>}
+ */
+function groupItem({ source, group }, wanted, sourceLabels) {
+  const key = `${source}/${group}`;
+  const label = [sourceLabels[source], group].filter(Boolean).join(' · ');
+  const closed = wanted.closed.includes(key);
+  return { key, type: 'group', height: GROUP_PIXELS, laneHeight: 0, lanes: [], collapsed: closed, pinned: false,
+    track: null, tracks: [], counter: null, label, group, closed };
+}
+
+/**
+ * The name of streams that hold the same, and while they are folded the row that shows all of them.
+ * @param {import('./folds.js').Fold} fold
+ * @param {Arrangement} wanted
+ * @returns {Omit<Item, 'y'>}
+ */
+function foldItem({ key, label, rows }, wanted) {
+  const collapsed = !wanted.unfolded.includes(key);
+  const tracks = collapsed ? rows.flatMap(({ track }) => track ?? []) : [];
+  return { key, label, type: 'fold', group: rows[0].group, height: LANE_PIXELS, laneHeight: LANE_PIXELS,
+    lanes: tracks.flatMap(lanesOf), collapsed, pinned: false, track: null, tracks, counter: null, closed: false };
+}
+
+/**
+ * The rows that stand below the name of a fold.
+ * @param {import('./folds.js').Fold} fold
+ * @param {Arrangement} wanted
+ */
+function unfoldedRows({ key, rows }, wanted) {
+  return wanted.unfolded.includes(key) ? rows : [];
+}
+
+/** @param {Track} track */
+function lanesOf({ firstLane, laneCount }) {
+  return Array.from({ length: laneCount }, (_, at) => firstLane + at);
 }
 
 /**
@@ -194,9 +243,7 @@ export function frameRows(layout, wanted, scroll, height, scale) {
         shared: wanted.shared ? alike(layout, wanted, item) : [item.counter.number] });
       continue;
     }
-    // A collapsed track is one row. What nests lies inside its outermost lane; streams show all their lanes.
-    const first = item.track?.type === 'stream' ? item.lanes : item.lanes.slice(0, 1);
-    const lanes = item.collapsed ? [first] : item.lanes.map((lane) => [lane]);
+    const lanes = item.collapsed ? [inOne(item)] : item.lanes.map((lane) => [lane]);
     lanes.forEach((list, at) => {
       const y = Math.round((top + at * item.laneHeight) * scale);
       if (y > height * scale || y + item.laneHeight * scale < 0) return;
@@ -204,6 +251,15 @@ export function frameRows(layout, wanted, scroll, height, scale) {
     });
   }
   return { rows, pinned, pinnedHeight: Math.round(layout.pinnedHeight * scale) };
+}
+
+/**
+ * What a collapsed track or fold shows in its row: what nests lies inside its outermost lane; streams and what queries
+ * found show all lanes.
+ * @param {Item} item
+ */
+function inOne({ type, track, lanes }) {
+  return type === 'fold' || ['stream', 'found'].includes(track?.type ?? '') ? lanes : lanes.slice(0, 1);
 }
 
 /**
@@ -232,7 +288,7 @@ function alike(layout, wanted, item) {
  * @param {Layout} layout
  * @param {number} scroll
  * @param {number} y CSS pixels from the top of what is in sight
- * @returns {{item: Item, lane: number}|null} lane -1 where there is none
+ * @returns {{item: Item, lanes: number[]}|null} the lanes that are drawn there
  */
 export function hit(layout, scroll, y) {
   const isAbove = y < layout.pinnedHeight;
@@ -240,7 +296,7 @@ export function hit(layout, scroll, y) {
   const item = layout.items.find((one) => one.pinned === isAbove && at >= one.y && at < one.y + one.height);
   if (!item) return null;
   const row = Math.floor((at - item.y) / (item.laneHeight || 1));
-  return { item, lane: item.lanes.length ? item.lanes[item.collapsed ? 0 : row] ?? -1 : -1 };
+  return { item, lanes: item.collapsed ? inOne(item) : item.lanes.slice(row, row + 1) };
 }
 
 /**
@@ -250,8 +306,8 @@ export function hit(layout, scroll, y) {
  * @returns {{item: Item, y: number, height: number}|null} y before scrolling
  */
 export function placeOf(layout, lane) {
-  const item = layout.items.find((one) => one.lanes.length && lane >= one.lanes[0]
-    && lane <= one.lanes[one.lanes.length - 1]);
+  const item = layout.items.find((one) => (one.type === 'fold' ? one.lanes.includes(lane)
+    : one.lanes.length && lane >= one.lanes[0] && lane <= one.lanes[one.lanes.length - 1]));
   if (!item) return null;
   const row = item.collapsed ? 0 : lane - item.lanes[0];
   return { item, y: item.y + row * item.laneHeight, height: item.laneHeight - 1 };

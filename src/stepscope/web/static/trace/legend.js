@@ -45,8 +45,8 @@ function meaning(model, name, mode) {
   if (kind === 'idle' || kind === 'cause') {
     return { group: 'Idle time, by cause', label: model.categoryList[model.categories[name]]?.label ?? 'not known' };
   }
-  // On the critical path everything has the colour that it has elsewhere.
-  if (kind === 'critical') return null;
+  // On the critical path everything has the colour that it has elsewhere, as has what a query found.
+  if (['critical', 'found'].includes(kind)) return null;
   if (kind === 'unrecorded') return { group: 'Slices', label: 'work that was not recorded' };
   if (kind === 'phase') return { group: 'Phases', label: model.texts[name] };
   if (mode === 'op') return null;

@@ -9,6 +9,7 @@ import { keyOf } from './layout.js';
 import { counted } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
+/** @typedef {import('./navigate.js').Brief} Brief */
 
 /** @param {App} app */
 export async function gapsTab(app) {
@@ -18,8 +19,8 @@ export async function gapsTab(app) {
     const text = 'No device was recorded, so there are no gaps. Record device activity to see them.';
     return [h('p', { class: 'tv-dim' }, text)];
   }
-  const name = (/** @type {any} */ one) => (one ? one.name : null);
-  const to = (/** @type {any} */ one) => (one ? link(app, one) : 'not recorded');
+  const name = (/** @type {Brief|null} */ one) => (one ? one.name : null);
+  const to = (/** @type {Brief|null} */ one) => (one ? link(app, one) : 'not recorded');
   return [
     h('p', null, `${counted(found.count, 'gap')} ${app.area ? 'in the selected range' : 'in sight'}, `
       + `${formatNs(found.total)} in all${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
@@ -29,7 +30,7 @@ export async function gapsTab(app) {
         { title: 'Duration', value: (row) => row.about.dur, show: (row) => formatNs(row.about.dur), numeric: true },
         { title: 'Start', value: (row) => row.about.start - app.meta.begin,
           show: (row) => formatNs(row.about.start - app.meta.begin), numeric: true },
-        { title: 'Cause', value: (row) => row.parts.map((/** @type {any} */ part) => (
+        { title: 'Cause', value: (row) => row.parts.map((part) => (
           `${part.cause} ${formatNs(part.ns)}`)).join(', ') },
         { title: 'Host was in', value: (row) => name(row.during), show: (row) => to(row.during), wide: true },
         { title: 'Ended by', value: (row) => name(row.op), show: (row) => to(row.op), wide: true },
@@ -84,7 +85,7 @@ export function sums({ count, total, runs }) {
 
 /** @param {App} app */
 export async function findingsTab(app) {
-  const rows = app.meta.sources.flatMap((source, at) => source.header.findings.map((/** @type {any} */ finding) => (
+  const rows = app.meta.sources.flatMap((source, at) => source.header.findings.map((finding) => (
     { ...finding, at, run: source.label })));
   if (!rows.length) return [h('p', { class: 'tv-dim' }, 'Nothing was found that costs time in every step.')];
   return rows.map((finding) => h('div', { class: 'tv-finding' },
@@ -92,7 +93,7 @@ export async function findingsTab(app) {
       onclick: (/** @type {Event} */ event) => (
         app.goToPage(event.target, finding.at, { page: 'overview', finding: finding.id })) },
     [finding.run, finding.title].filter(Boolean).join(': ')),
-    h('ul', { class: 'tv-stack' }, finding.evidence.map((/** @type {any} */ piece) => (
+    h('ul', { class: 'tv-stack' }, finding.evidence.map((piece) => (
       h('li', null, h('button', { type: 'button', class: 'tv-link',
         onclick: () => evidence(app, finding.at, piece) }, piece.name.slice(0, 160)),
       h('span', { class: 'tv-dim' }, ` ${formatNs(piece.end_ns - piece.start_ns)}`))))),
@@ -102,7 +103,7 @@ export async function findingsTab(app) {
 /**
  * @param {App} app
  * @param {number} source
- * @param {any} piece
+ * @param {import('./pack.js').Piece} piece
  */
 async function evidence(app, source, piece) {
   const start = viewTime(app.meta.sources[source], piece.start_ns);

@@ -144,7 +144,7 @@ export function lowerBound(values, wanted, low = 0, high = values.length) {
 
 /**
  * The first entry that ends after a time: entries are sorted and do not overlap.
- * @param {Level} level
+ * @param {Pick<Level, 'count'|'start'|'dur'>} level
  * @param {number} time
  * @returns {number}
  */

@@ -3,26 +3,31 @@
  */
 import { visible } from '../core/text.js';
 import { undrift, viewTime } from './clock.js';
+import { FOUND, ROOM } from './found.js';
 import { readLinks } from './links.js';
 import { Pack } from './pack.js';
 
+/** @typedef {import('./pack.js').Header} Header */
 /** @typedef {{track: number, first: number, count: number}} Lane slices of a lane never overlap */
 /** @typedef {{number: number, id: string, label: string, type: string, group: string, device: number|null,
  *   holds: string|null, source: number, firstLane: number, laneCount: number}} Track */
 /** @typedef {{number: number, label: string, group: string, unit: string|null, source: number,
  *   time: Float64Array, value: Float64Array, low: number, high: number}} Counter */
 /** @typedef {{name: string, start: number, end: number, hostStart: number, source: number}} Step */
-/** @typedef {import('./clock.js').Moved & {firstSlice: number, slices: number, label: string, header: any,
- *   pack: Pack}} Source */
+/** @typedef {import('./clock.js').Moved & {firstSlice: number, slices: number, label: string, pack: Pack,
+ *   header: Header}} Source */
 /** @typedef {{pack: ArrayBuffer, ranks: number[]}} Links the collectives of a job, and which rank each source is */
-/** @typedef {{labels?: string[], align?: string, align_step?: number, moves?: (import('./clock.js').Move|null)[],
+/** @typedef {{labels?: string[], align?: string, align_step?: number,
+ *   align_op?: import('./align.js').ByOp|null, moves?: (import('./clock.js').Move|null)[],
  *   links?: Links|null}} ReadOptions */
 /** @typedef {{slices: number, start: Float64Array, dur: Float64Array|Uint32Array, name: Uint16Array|Uint32Array,
  *   id: Int32Array, texts: string[], kinds: Uint8Array, categories: Uint8Array, precisions: (string|null)[],
- *   kindNames: string[], flowKinds: string[], categoryList: {name: string, label: string, busy: boolean}[],
+ *   kindNames: string[], flowKinds: string[], categoryList: import('./pack.js').Category[],
  *   tracks: Track[], lanes: Lane[], counters: Counter[], steps: Step[], sources: Source[], begin: number, end: number,
  *   peers: Map<number, number[]>, links: Links|null, flowSource: Int32Array, flowTarget: Int32Array,
- *   flowKind: Uint8Array, byTarget: Int32Array, gaps: Record<string, Int32Array>}} Model */
+ *   flowKind: Uint8Array, byTarget: Int32Array, gaps: Record<string, Int32Array>,
+ *   recorded: {slices: number, tracks: number, lanes: number, texts: number, precisions: number}}} Model `slices` and
+ *   what is `recorded`: without what queries found, which stands behind it */
 
 const SHIFT = 2 ** 26;
 const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
@@ -35,36 +40,64 @@ const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
  */
 export async function readModel(buffers, options, progress) {
   const packs = buffers.map((buffer) => new Pack(buffer));
-  const total = packs.reduce((sum, pack) => sum + pack.slices, 0);
   const names = new Names();
-  const headers = await Promise.all(packs.map((pack) => pack.json('header')));
-  const offsets = alignments(headers, options.align ?? 'clock', options.align_step ?? 0);
-  const longs = packs.some((pack) => pack.sections.dur.width > 4) || options.moves?.some((move) => move?.drift);
-  /** @type {any} */
-  const model = {
-    slices: total, start: new Float64Array(total), dur: longs ? new Float64Array(total) : new Uint32Array(total),
-    name: new Uint32Array(total), id: new Int32Array(total).fill(-1), tracks: [], lanes: [], counters: [], steps: [],
-    sources: [], kindNames: headers[0].kinds, flowKinds: headers[0].flow_kinds, categoryList: headers[0].categories,
-    begin: Infinity, end: -Infinity, peers: new Map(), links: options.links ?? null,
-  };
-  let first = 0;
-  for (const [at, pack] of packs.entries()) {
-    const move = options.moves?.[at];
-    const source = { offset: offsets[at] + (move?.offset_ns ?? 0), drift: move?.drift ?? 0, driftAt: move?.at_ns ?? 0,
-      firstSlice: first, slices: pack.slices, pack, header: headers[at],
-      label: options.labels?.[at] ?? sourceLabel(headers[at], at, packs.length) };
+  const headers = await Promise.all(packs.map((pack) => pack.header()));
+  const sources = sourcesOf(packs, headers, options);
+  const isLong = packs.some((pack) => pack.sections.dur.width > 4) || sources.some(({ drift }) => drift);
+  const model = emptyModel(headers[0], sources.reduce((sum, { slices }) => sum + slices, 0), isLong);
+  model.links = options.links ?? null;
+  for (const [at, source] of sources.entries()) {
+    const { firstSlice, slices } = source;
     model.sources.push(source);
-    const before = first;
-    await readSource(model, source, at, names, () => progress(before + pack.slices / 2, total));
-    first += pack.slices;
-    progress(first, total);
+    await readSource(model, source, at, names, () => progress(firstSlice + slices / 2, model.slices));
+    progress(firstSlice + slices, model.slices);
   }
-  joinFlows(model, []);
-  model.gaps = Object.fromEntries(GAP_COLUMNS.map((key) => [key, new Int32Array(0)]));
   Object.assign(model, names.columns());
-  if (names.size <= 65536) model.name = new Uint16Array(model.name);
+  if (names.size + ROOM <= 65536) model.name = new Uint16Array(model.name);
+  const { slices, tracks, lanes, texts, precisions } = model;
+  model.recorded = { slices, tracks: tracks.length, lanes: lanes.length, texts: texts.length,
+    precisions: precisions.length };
   if (!(model.begin < model.end)) [model.begin, model.end] = [0, 1];
   return model;
+}
+
+/**
+ * Where each pack stands among the slices, and in time.
+ * @param {Pack[]} packs
+ * @param {Header[]} headers
+ * @param {ReadOptions} options
+ * @returns {Source[]}
+ */
+function sourcesOf(packs, headers, { align = 'clock', align_step: step = 0, moves = [], labels = [] }) {
+  const offsets = alignments(headers, align, step);
+  let firstSlice = 0;
+  return packs.map((pack, at) => {
+    const { offset_ns: moved = 0, drift = 0, at_ns: driftAt = 0 } = moves[at] ?? {};
+    const source = { offset: offsets[at] + moved, drift, driftAt, firstSlice, slices: pack.slices, pack,
+      header: headers[at], label: labels[at] ?? sourceLabel(headers[at], at, packs.length) };
+    firstSlice += pack.slices;
+    return source;
+  });
+}
+
+/**
+ * Room for so many slices, and for what queries will find.
+ * @param {Header} header what kinds there are: the same in all packs
+ * @param {number} slices
+ * @param {boolean} isLong whether durations need more than 32 bits
+ * @returns {Model}
+ */
+function emptyModel(header, slices, isLong) {
+  const room = slices + ROOM;
+  return {
+    slices, start: new Float64Array(room), dur: isLong ? new Float64Array(room) : new Uint32Array(room),
+    name: new Uint32Array(room), id: new Int32Array(room).fill(-1), tracks: [], lanes: [], counters: [], steps: [],
+    sources: [], kindNames: [...header.kinds, FOUND], flowKinds: header.flow_kinds, categoryList: header.categories,
+    begin: Infinity, end: -Infinity, peers: new Map(), links: null,
+    recorded: { slices, tracks: 0, lanes: 0, texts: 0, precisions: 0 },
+    ...new Names().columns(), ...joinedFlows([]),
+    gaps: Object.fromEntries(GAP_COLUMNS.map((key) => [key, new Int32Array(0)])),
+  };
 }
 
 /**
@@ -83,7 +116,7 @@ export async function readRest(model) {
       gaps[key].push(shifted(await pack.ints(`gaps.${key}`), shift));
     }
   }
-  joinFlows(model, flows);
+  Object.assign(model, joinedFlows(flows));
   if (model.links) model.peers = await readLinks(model, model.links);
   model.gaps = Object.fromEntries(Object.entries(gaps).map(([key, parts]) => [key, joined(parts)]));
 }
@@ -110,7 +143,7 @@ function joined(parts) {
 }
 
 /**
- * @param {any} header
+ * @param {Header} header
  * @param {number} at
  * @param {number} of
  */
@@ -122,7 +155,7 @@ function sourceLabel(header, at, of) {
 /**
  * What is added to the times of each source: by clock where all know theirs, by a step where asked for. Of other runs
  * it is the step of that name, as runs that were recorded for other steps have it elsewhere, else that in its place.
- * @param {any[]} headers
+ * @param {{steps: {name: string, start_ns: number}[], extent_ns: number[], epoch_ns: string|null}[]} headers
  * @param {string} align
  * @param {number} [at] the step's place in the first source
  * @returns {number[]}
@@ -131,13 +164,13 @@ export function alignments(headers, align, at = 0) {
   if (align === 'steps') {
     const name = at ? headers[0].steps[at]?.name : null;
     const starts = headers.map(({ steps, extent_ns: extent }) => (
-      (steps.find((/** @type {any} */ step) => step.name === name) ?? steps[Math.min(at, steps.length - 1)])?.start_ns
+      (steps.find((step) => step.name === name) ?? steps[Math.min(at, steps.length - 1)])?.start_ns
         ?? extent[0]));
     return starts.map((start) => starts[0] - start);
   }
   const epochs = headers.map((header) => header.epoch_ns);
   if (headers.length < 2 || epochs.some((epoch) => !epoch)) return headers.map(() => 0);
-  return epochs.map((epoch) => Number(BigInt(epoch) - BigInt(epochs[0])));
+  return epochs.map((epoch) => Number(BigInt(epoch ?? 0) - BigInt(epochs[0] ?? 0)));
 }
 
 /** The names of all sources, each (text, kind, category) once. */
@@ -185,7 +218,7 @@ class Names {
 }
 
 /**
- * @param {any} model
+ * @param {Model} model
  * @param {Source} source
  * @param {number} at
  * @param {Names} names
@@ -198,7 +231,7 @@ async function readSource(model, source, at, names, halfway) {
     pack.ints('names.kind'), pack.ints('names.category'), pack.json('names.precision'),
   ]);
   halfway();
-  const numbers = Uint32Array.from(texts, (/** @type {string} */ text, /** @type {number} */ k) => (
+  const numbers = Uint32Array.from(texts, (text, k) => (
     names.number(visible(text), kinds[k], categories[k], precisions[k])));
   model.dur.set(dur, firstSlice);
   const nameOf = model.name;
@@ -220,7 +253,7 @@ async function readSource(model, source, at, names, halfway) {
       next += count;
     }
     model.tracks.push({ ...track, label: visible(track.label), group: visible(track.group), source: at, firstLane,
-      number: model.tracks.length, lanes: undefined, laneCount: track.lanes.length });
+      number: model.tracks.length, laneCount: track.lanes.length });
   }
   if (source.drift) {
     const end = firstSlice + source.slices;
@@ -237,10 +270,10 @@ async function readSource(model, source, at, names, halfway) {
 }
 
 /**
- * @param {any} model
+ * @param {Model} model
  * @param {Source} source
  * @param {number} at
- * @param {any} about
+ * @param {import('./pack.js').PackedCounter} about
  * @returns {Promise<Counter>}
  */
 async function readCounter(model, source, at, about) {
@@ -248,15 +281,33 @@ async function readCounter(model, source, at, about) {
   const section = `${about.id}.value`;
   const isFloat = source.pack.sections[section].type === 'floats';
   const value = isFloat ? await source.pack.floats(section) : Float64Array.from(await source.pack.ints(section));
+  return { number: model.counters.length, label: visible(about.label),
+    group: visible(about.group), unit: about.unit, source: at,
+    time, value, ...ends(value) };
+}
+
+/** The least and greatest, of which one is 0 where no value is beyond it. @param {Float64Array} value */
+function ends(value) {
   let low = 0;
   let high = 0;
   for (const one of value) {
     if (one < low) low = one;
     if (one > high) high = one;
   }
-  return { number: model.counters.length, label: visible(about.label),
-    group: visible(about.group), unit: about.unit, source: at,
-    time, value, low, high };
+  return { low, high };
+}
+
+/**
+ * A counter of samples that were not recorded as one, in any order.
+ * @param {Model} model
+ * @param {{label: string, group: string, unit: string|null, samples: [number, number][]}} given times and values
+ */
+export function addCounter(model, { label, group, unit, samples }) {
+  const sorted = [...samples].sort((a, b) => a[0] - b[0]);
+  const [time, value] = [0, 1].map((at) => Float64Array.from(sorted, (sample) => sample[at]));
+  const made = { number: model.counters.length, label: visible(label), group, unit, source: 0, ...ends(value) };
+  model.counters.push({ ...made, time, value });
+  return made;
 }
 
 /**
@@ -269,28 +320,23 @@ async function readFlows(pack, first) {
   return { source: shifted(source, first), target: shifted(target, first), kind: Uint8Array.from(kind) };
 }
 
-/**
- * @param {any} model
- * @param {{source: Int32Array, target: Int32Array, kind: Uint8Array}[]} flows
- */
-function joinFlows(model, flows) {
-  const size = flows.reduce((sum, part) => sum + part.source.length, 0);
-  model.flowSource = new Int32Array(size);
-  model.flowTarget = new Int32Array(size);
-  model.flowKind = new Uint8Array(size);
+/** @param {{source: Int32Array, target: Int32Array, kind: Uint8Array}[]} flows */
+function joinedFlows(flows) {
+  const flowSource = joined(flows.map((part) => part.source));
+  const flowTarget = joined(flows.map((part) => part.target));
+  const size = flowTarget.length;
+  const flowKind = new Uint8Array(size);
   let at = 0;
   for (const part of flows) {
-    model.flowSource.set(part.source, at);
-    model.flowTarget.set(part.target, at);
-    model.flowKind.set(part.kind, at);
-    at += part.source.length;
+    flowKind.set(part.kind, at);
+    at += part.kind.length;
   }
   // Positions of the flows in the order of their targets.
-  const target = model.flowTarget;
   // As one number each, which sorts without a function: both are below 2^26 (packs hold some ten million slices).
   const keys = new Float64Array(size);
-  for (let i = 0; i < size; i += 1) keys[i] = target[i] * SHIFT + i;
+  for (let i = 0; i < size; i += 1) keys[i] = flowTarget[i] * SHIFT + i;
   keys.sort();
-  model.byTarget = new Int32Array(size);
-  for (let i = 0; i < size; i += 1) model.byTarget[i] = keys[i] % SHIFT;
+  const byTarget = new Int32Array(size);
+  for (let i = 0; i < size; i += 1) byTarget[i] = keys[i] % SHIFT;
+  return { flowSource, flowTarget, flowKind, byTarget };
 }

@@ -64,6 +64,20 @@ export function sliceAt(model, laneNumber, time, slop) {
 }
 
 /**
+ * The same of several lanes: of those that are as near the shortest.
+ * @param {Model} model
+ * @param {number[]} lanes
+ * @param {number} time
+ * @param {number} slop
+ */
+export function sliceAtOf(model, lanes, time, slop) {
+  const away = (/** @type {number} */ i) => (
+    Math.max(model.start[i] - time, time - (model.start[i] + model.dur[i]), 0));
+  const found = lanes.map((lane) => sliceAt(model, lane, time, slop)).filter((slice) => slice >= 0);
+  return found.sort((a, b) => away(a) - away(b) || model.dur[a] - model.dur[b])[0] ?? -1;
+}
+
+/**
  * What encloses a slice on its track, innermost first.
  * @param {Model} model
  * @param {number} slice
@@ -94,19 +108,48 @@ export function beside(model, slice, way) {
   const own = model.lanes[laneOf(model, slice)];
   const track = model.tracks[own.track];
   const lanes = track.type === 'stream' ? model.lanes.slice(track.firstLane, track.firstLane + track.laneCount) : [own];
-  // In order of start, and of place where slices start together.
-  const isAfter = (/** @type {number} */ i, /** @type {number} */ other) => (
-    model.start[i] > model.start[other] || (model.start[i] === model.start[other] && i > other));
   let best = -1;
-  for (const { first, count } of lanes) {
-    let i = lowerBound(model.start, model.start[slice], first, first + count);
-    while (way > 0 && i < first + count && !isAfter(i, slice)) i += 1;
-    while (way < 0 && i < first + count && isAfter(slice, i)) i += 1;
-    if (way < 0) i -= 1;
-    if (i < first || i >= first + count) continue;
-    if (best < 0 || (way > 0 ? isAfter(best, i) : isAfter(i, best))) best = i;
+  for (const lane of lanes) {
+    const i = way > 0 ? nextIn(model, lane, slice) : previousIn(model, lane, slice);
+    if (i >= 0 && (best < 0 || (way > 0 ? isAfter(model, best, i) : isAfter(model, i, best)))) best = i;
   }
   return best;
+}
+
+/**
+ * Slices are in order of start, and of place where they start together.
+ * @param {Model} model
+ * @param {number} i
+ * @param {number} other
+ */
+function isAfter({ start }, i, other) {
+  return start[i] > start[other] || (start[i] === start[other] && i > other);
+}
+
+/**
+ * The first of a lane that is after a slice; -1 for none.
+ * @param {Model} model
+ * @param {import('./model.js').Lane} lane
+ * @param {number} slice
+ */
+function nextIn(model, { first, count }, slice) {
+  const end = first + count;
+  let i = lowerBound(model.start, model.start[slice], first, end);
+  while (i < end && !isAfter(model, i, slice)) i += 1;
+  return i < end ? i : -1;
+}
+
+/**
+ * The last of a lane that is before a slice; -1 for none.
+ * @param {Model} model
+ * @param {import('./model.js').Lane} lane
+ * @param {number} slice
+ */
+function previousIn(model, { first, count }, slice) {
+  const end = first + count;
+  let i = lowerBound(model.start, model.start[slice], first, end);
+  while (i < end && isAfter(model, slice, i)) i += 1;
+  return i > first ? i - 1 : -1;
 }
 
 /**

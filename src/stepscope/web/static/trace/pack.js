@@ -6,6 +6,18 @@
 /** @typedef {{type: string, count: number, width: number, offset: number, bytes: number, raw: number,
  *   delta?: boolean, zigzag?: boolean, nullable?: boolean}} Section */
 /** @typedef {Float64Array|Uint32Array} Ints */
+/** @typedef {{name: string, start_ns: number, end_ns: number, track: number|null}} Piece `track`: its place
+ *   in its run */
+/** @typedef {{id: string, title: string, evidence: Piece[]}} Finding */
+/** @typedef {{id: string, label: string, type: string, group: string, device: number|null, holds: string|null,
+ *   lanes: [number, number][]}} PackedTrack `lanes`: of each the start of its first slice, and how many it has */
+/** @typedef {{id: string, label: string, group: string, unit: string|null}} PackedCounter */
+/** @typedef {{name: string, label: string, busy: boolean}} Category */
+/** @typedef {{slices: number, extent_ns: [number, number], rank: number|null, epoch_ns: string|null, host: string|null,
+ *   framework: string|null, files: string[], kinds: string[], flow_kinds: string[], categories: Category[],
+ *   groups: {id: string, about: string|null}[], tracks: PackedTrack[], counters: PackedCounter[],
+ *   steps: {name: string, start_ns: number, end_ns: number, host_start_ns: number}[], findings: Finding[],
+ *   losses: string[]}} Header what stands in the section of that name (src/stepscope/web/pack.py) */
 
 const MAGIC = 'SSPACK01';
 
@@ -33,9 +45,16 @@ export class Pack {
     return name in this.sections;
   }
 
+  /** @returns {Promise<Header>} */
+  header() {
+    return this.json('header');
+  }
+
   /**
+   * What a section of JSON holds: the caller knows its type.
+   * @template T
    * @param {string} name
-   * @returns {Promise<any>}
+   * @returns {Promise<T>}
    */
   async json(name) {
     return JSON.parse(new TextDecoder().decode(await this.raw(name)));
@@ -103,20 +122,36 @@ export function decodeInts(planes, about) {
     const small = joinedPlanes(planes, count, width);
     return about.zigzag || about.delta ? summed(small, Boolean(about.zigzag), Boolean(about.delta)) : small;
   }
+  const values = widePlanes(planes, count, width);
+  if (about.nullable) for (let i = 0; i < count; i += 1) values[i] = values[i] === 0 ? NaN : values[i] - 1;
+  if (about.zigzag) signed(values);
+  if (about.delta) for (let i = 1; i < count; i += 1) values[i] += values[i - 1];
+  return values;
+}
+
+/**
+ * @param {Uint8Array} planes
+ * @param {number} count
+ * @param {number} width 1 to 8
+ */
+function widePlanes(planes, count, width) {
   const values = new Float64Array(count);
   for (let plane = width - 1; plane >= 0; plane -= 1) {
     const base = plane * count;
     for (let i = 0; i < count; i += 1) values[i] = values[i] * 256 + planes[base + i];
   }
-  if (about.nullable) for (let i = 0; i < count; i += 1) values[i] = values[i] === 0 ? NaN : values[i] - 1;
-  if (about.zigzag) {
-    for (let i = 0; i < count; i += 1) {
-      const v = values[i];
-      values[i] = v % 2 === 0 ? v / 2 : -(v + 1) / 2;
-    }
-  }
-  if (about.delta) for (let i = 1; i < count; i += 1) values[i] += values[i - 1];
   return values;
+}
+
+/**
+ * Even codes are what is not negative: 0, 1, 2 of 0, 2, 4, and -1, -2 of 1, 3.
+ * @param {Float64Array} values changed in place
+ */
+function signed(values) {
+  for (let i = 0; i < values.length; i += 1) {
+    const v = values[i];
+    values[i] = v % 2 === 0 ? v / 2 : -(v + 1) / 2;
+  }
 }
 
 /**

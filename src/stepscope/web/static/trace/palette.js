@@ -1,6 +1,7 @@
 /** What can be chosen by typing: commands, tracks, ways to share a view. */
 import { copyText } from '../core/dom.js';
 import { MODES } from './colours.js';
+import { removeTrack } from './made.js';
 import { DEEDS, matching } from './rules.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -28,6 +29,8 @@ export function commands(app, list, page) {
     { text: 'expand all tracks', run: () => app.arrange({ collapsed: [], expanded: keys(app) }) },
     { text: 'one scale for the counters of a group, on or off',
       run: () => app.arrange({ shared: !app.arrangement.shared }) },
+    ...app.made.map(({ text, label }) => (
+      { text: `remove the track ${label}`, run: () => void removeTrack(app, text) })),
     ...rules(app, page),
     ...layouts(app, page),
     ...shareChoices(app, page),
@@ -119,7 +122,7 @@ export function trackChoices(app) {
   const tracks = app.meta.tracks.map((track) => ({
     text: [app.sourceLabels[track.source], track.group, track.label, track.holds].filter(Boolean).join(' · '),
     run: () => {
-      app.uncover(/** @type {any} */ ({ track: track.number, lane: track.firstLane, depth: 0 }));
+      app.uncover({ track: track.number, lane: track.firstLane, depth: 0 });
       app.say(track.label);
     },
   }));

@@ -4,6 +4,7 @@ import { lowerBound } from './lod.js';
 import { brief } from './navigate.js';
 
 /** @typedef {import('./navigate.js').Brief} Brief */
+/** @typedef {{start: number, dur: number|null, name: string|null, track: string|null, source?: number|null}} Wanted */
 
 const NAMES_TOLD = 200;
 
@@ -74,23 +75,39 @@ export function stepped(rising, slice, way) {
 }
 
 /**
+ * @param {import('./model.js').Track} track
+ * @param {Wanted} wanted
+ */
+function isOn({ label, id, source }, wanted) {
+  return (wanted.track === null || label === wanted.track || id === wanted.track)
+    && source === (wanted.source ?? source);
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {import('./model.js').Lane} lane
+ * @param {Wanted} wanted
+ * @returns {number} -1 for none
+ */
+function sliceOf({ start, dur, texts, name }, { first, count }, wanted) {
+  const end = first + count;
+  for (let i = lowerBound(start, wanted.start, first, end); i < end && start[i] === wanted.start; i += 1) {
+    if (wanted.dur !== null && dur[i] !== wanted.dur) continue;
+    if (wanted.name === null || texts[name[i]] === wanted.name) return i;
+  }
+  return -1;
+}
+
+/**
  * The slice that starts at a time (and lasts so long, and has that name and track, where told); null for none.
  * @param {import('./model.js').Model} model
- * @param {{start: number, dur: number|null, name: string|null, track: string|null, source?: number|null}} wanted
+ * @param {Wanted} wanted
  * @returns {Brief|null}
  */
 export function locate(model, wanted) {
   for (const lane of model.lanes) {
-    const track = model.tracks[lane.track];
-    if (wanted.track !== null && track.label !== wanted.track && track.id !== wanted.track) continue;
-    if (track.source !== (wanted.source ?? track.source)) continue;
-    const end = lane.first + lane.count;
-    for (let i = lowerBound(model.start, wanted.start, lane.first, end); i < end; i += 1) {
-      if (model.start[i] !== wanted.start) break;
-      if (wanted.dur !== null && model.dur[i] !== wanted.dur) continue;
-      if (wanted.name !== null && model.texts[model.name[i]] !== wanted.name) continue;
-      return brief(model, i);
-    }
+    const slice = isOn(model.tracks[lane.track], wanted) ? sliceOf(model, lane, wanted) : -1;
+    if (slice >= 0) return brief(model, slice);
   }
   if (wanted.name === null && wanted.track === null) return null;
   return locate(model, { ...wanted, name: null, track: wanted.name === null ? null : wanted.track });

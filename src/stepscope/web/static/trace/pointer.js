@@ -34,6 +34,8 @@ export function pointer(app, stage, rulerCanvas) {
 
 /** @typedef {{x: number, y: number, time: number, perPixel: number}} Place */
 /** @typedef {(event: MouseEvent) => Place} Placed */
+/** @typedef {{from: Place, begin: number, end: number, scroll: number, area: boolean, moved: boolean}} Drag where it
+ *   began, and whether it selects an area */
 
 /**
  * @param {App} app
@@ -68,7 +70,7 @@ function wheel(app, element, place) {
 function drags(app, stage, place) {
   const { element } = stage;
   const fingers = new Fingers(app, () => element.clientWidth);
-  /** @type {{from: Place, begin: number, end: number, scroll: number, area: boolean, moved: boolean}|null} */
+  /** @type {Drag|null} */
   let drag = null;
   element.addEventListener('pointerdown', (event) => {
     if (event.button !== 0 && event.button !== 1) return;
@@ -81,44 +83,68 @@ function drags(app, stage, place) {
   });
   element.addEventListener('pointermove', (event) => {
     const now = place(event);
-    if (fingers.move(event.pointerId, now) || !drag) return;
-    const [dx, dy] = [now.x - drag.from.x, now.y - drag.from.y];
-    drag.moved ||= Math.hypot(dx, dy) > SLOP;
-    if (!drag.moved) return;
-    element.classList.toggle('tv-dragging', !drag.area);
-    if (drag.area) {
-      stage.rectangle = { x0: drag.from.x, x1: now.x, y0: drag.from.y, y1: now.y };
-      stage.paint();
-    } else {
-      app.view.set(drag.begin - dx * now.perPixel, drag.end - dx * now.perPixel);
-      app.scrollTo(drag.scroll - dy);
-    }
+    if (!fingers.move(event.pointerId, now) && drag) dragTo(app, stage, drag, now);
   });
   element.addEventListener('pointercancel', (event) => {
     fingers.lift(event.pointerId);
     drag = null;
   });
-  element.addEventListener('pointerup', async (event) => {
+  element.addEventListener('pointerup', (event) => {
     const done = fingers.lift(event.pointerId) ? null : drag;
     drag = null;
     element.classList.remove('tv-dragging');
     if (!done) return;
-    const now = place(event);
-    if (done.moved && done.area) {
-      stage.rectangle = null;
-      const [begin, end] = [done.from.time, now.time].sort((a, b) => a - b);
-      app.selectArea({ begin: Math.round(begin), end: Math.round(end),
-        tracks: tracksBetween(app, done.from.y, now.y) });
-    } else if (!done.moved) {
-      const found = await sliceUnder(app, now, SLOP);
-      if (found || !app.area) app.select(found);
-      if (!found) app.selectArea(null);
-    }
+    if (!done.moved) void clickAt(app, place(event));
+    else if (done.area) selectBetween(app, stage, done.from, place(event));
   });
   element.addEventListener('dblclick', () => {
     const range = app.selection;
     if (range) app.view.fit(range.start, range.start + Math.max(range.dur, 1));
   });
+}
+
+/**
+ * Pan, or draw the area that would be selected.
+ * @param {App} app
+ * @param {Stage} stage
+ * @param {Drag} drag
+ * @param {Place} now
+ */
+function dragTo(app, stage, drag, now) {
+  const [dx, dy] = [now.x - drag.from.x, now.y - drag.from.y];
+  drag.moved ||= Math.hypot(dx, dy) > SLOP;
+  if (!drag.moved) return;
+  stage.element.classList.toggle('tv-dragging', !drag.area);
+  if (drag.area) {
+    stage.rectangle = { x0: drag.from.x, x1: now.x, y0: drag.from.y, y1: now.y };
+    stage.paint();
+  } else {
+    app.view.set(drag.begin - dx * now.perPixel, drag.end - dx * now.perPixel);
+    app.scrollTo(drag.scroll - dy);
+  }
+}
+
+/**
+ * @param {App} app
+ * @param {Stage} stage
+ * @param {Place} from
+ * @param {Place} to
+ */
+function selectBetween(app, stage, from, to) {
+  stage.rectangle = null;
+  const [begin, end] = [from.time, to.time].sort((a, b) => a - b);
+  app.selectArea({ begin: Math.round(begin), end: Math.round(end), tracks: tracksBetween(app, from.y, to.y) });
+}
+
+/**
+ * Select the slice there; beside all slices, nothing.
+ * @param {App} app
+ * @param {Place} at
+ */
+async function clickAt(app, at) {
+  const found = await sliceUnder(app, at, SLOP);
+  if (found || !app.area) app.select(found);
+  if (!found) app.selectArea(null);
 }
 
 /**
@@ -130,7 +156,7 @@ function tracksBetween(app, from, to) {
   const [top, bottom] = [Math.min(from, to), Math.max(from, to)];
   return app.layout.items.flatMap((item) => {
     const y = item.pinned ? item.y : item.y - app.scroll;
-    return item.track && y < bottom && y + item.height > top ? [item.track.number] : [];
+    return y < bottom && y + item.height > top ? item.tracks.map(({ number }) => number) : [];
   });
 }
 
@@ -142,8 +168,8 @@ function tracksBetween(app, from, to) {
  */
 async function sliceUnder(app, at, slop) {
   const under = hit(app.layout, app.scroll, at.y);
-  if (!under || under.lane < 0) return null;
-  return app.ask('at', { lane: under.lane, time: at.time, slop: at.perPixel * slop });
+  if (!under?.lanes.length) return null;
+  return app.ask('at', { lanes: under.lanes, time: at.time, slop: at.perPixel * slop });
 }
 
 /**
@@ -275,8 +301,8 @@ async function snapped(app, time, slop) {
     const at = placeOf(app.layout, lane);
     return at && (at.item.pinned || (at.y >= app.scroll && at.y < app.scroll + app.height));
   }).slice(0, 60);
-  const found = await Promise.all(lanes.map((lane) => app.ask('at', { lane, time, slop })));
-  const edges = found.filter(Boolean).flatMap((one) => [one.start, one.start + one.dur]);
+  const found = await Promise.all(lanes.map((lane) => app.ask('at', { lanes: [lane], time, slop })));
+  const edges = found.flatMap((one) => (one ? [one.start, one.start + one.dur] : []));
   const near = edges.filter((edge) => Math.abs(edge - time) <= slop)
     .sort((a, b) => Math.abs(a - time) - Math.abs(b - time));
   return near[0] ?? Math.round(time);

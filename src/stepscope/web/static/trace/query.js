@@ -125,15 +125,28 @@ const TWICE = ['cause', 'annotated', 'critical'];
  * @param {Query} query
  * @returns {Int32Array<ArrayBuffer>} rising
  */
-export function findSlices(model, query) {
-  const { terms } = query;
+export function findSlices(model, { terms }) {
+  return fitting(model, testsOf(model, terms));
+}
+
+/** @typedef {{names: Uint8Array, tracks: Uint8Array,
+ *   each: ((i: number, track: import('./model.js').Track) => boolean)[]}} Tests 1 for the names and tracks that fit,
+ *   and what is asked of every slice of those */
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {Term[]} terms
+ * @returns {Tests}
+ */
+function testsOf(model, terms) {
   const names = new Uint8Array(model.texts.length).fill(1);
   if (!terms.some(({ field }) => field === 'kind')) {
     // The causes of a gap lie inside it: it is found itself. So is an annotation where the host was in it.
     model.kinds.forEach((kind, i) => { if (TWICE.includes(model.kindNames[kind])) names[i] = 0; });
   }
-  const tracks = new Uint8Array(model.tracks.length).fill(1);
-  /** @type {((i: number, track: import('./model.js').Track) => boolean)[]} */
+  // What queries found already lies elsewhere.
+  const tracks = Uint8Array.from(model.tracks, ({ type }) => Number(type !== 'found'));
+  /** @type {Tests['each']} */
   const each = [];
   for (const term of terms) {
     const nameTest = ofName(model, term);
@@ -147,6 +160,14 @@ export function findSlices(model, query) {
       each.push((i, track) => test(i, track) !== term.not);
     }
   }
+  return { names, tracks, each };
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {Tests} tests
+ */
+function fitting(model, { names, tracks, each }) {
   /** @type {Int32Array<ArrayBuffer>} */
   let found = new Int32Array(1024);
   let size = 0;

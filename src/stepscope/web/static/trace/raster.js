@@ -77,6 +77,7 @@ export class Raster {
    * @param {number[]} labels
    * @param {number} scale
    */
+  // eslint-disable-next-line complexity -- split into functions, a frame took 7 to 29 % more CPU (640,000 slices)
   accumulate(target, row, colours, labels, scale) {
     const { begin, end, width } = target;
     const perPixel = (end - begin) / width;

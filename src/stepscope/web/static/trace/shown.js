@@ -1,5 +1,6 @@
 /** What the viewer is asked to show, and what it says it shows: small values that fit into an address. */
 import { keyOf } from './layout.js';
+import { restoreTracks, toldTracks } from './made.js';
 import { joinedNotes, readNotes, toldNotes } from './notes.js';
 import { changedIn, readArrangement } from './rules.js';
 import { MODES } from './colours.js';
@@ -7,11 +8,10 @@ import { MODES } from './colours.js';
 /** @typedef {import('./app.js').App} App */
 /** @typedef {{start_ns: number, dur_ns: number, name?: string|null}} SliceWanted */
 /** @typedef {{area: [number, number], tracks: string[]}} AreaWanted tracks by their keys */
-/** @typedef {{start_ns: number, end_ns: number, track?: string|null, pin?: string[],
+/** @typedef {{start_ns?: number, end_ns?: number, track?: string|null, pin?: string[],
  *   select?: true|SliceWanted|AreaWanted|null, notes?: import('./notes.js').Told[],
  *   layout?: Partial<import('./layout.js').Arrangement>, colour?: string, find?: string,
- *   ask?: string}} Shown what `show` takes and
- *   `state` gives back */
+ *   ask?: string, tracks?: import('./made.js').Told[]}} Shown what `show` takes and `state` gives back */
 
 const BLIND = '-blind';
 const EVERY = '*';
@@ -21,39 +21,69 @@ const EVERY = '*';
  * @param {Shown} view
  */
 export async function show(app, view) {
-  restore(app, view);
-  const { meta } = app;
-  const named = (/** @type {string} */ text) => meta.tracks.find((track) => (
+  if (view.tracks) await restoreTracks(app, view.tracks);
+  const { start_ns: from = app.view.begin, end_ns: until = app.view.end, select } = view;
+  const track = view.track ? trackNamed(app, view.track) : undefined;
+  app.view.together(() => {
+    restore(app, view);
+    if (view.pin) pin(app, view.pin);
+    app.view.set(from, until);
+    if (track) app.uncover({ track: track.number, lane: track.firstLane, depth: 0 });
+  });
+  if (select === true) app.selectArea({ begin: from, end: until, tracks: app.shownTracks });
+  else if (select && 'area' in select) selectArea(app, select);
+  else if (select) await selectSlice(app, select, track, track && view.track === keyOf(track) ? track.source : null);
+}
+
+/**
+ * The track of a key, an id or a label, as people and addresses call it.
+ * @param {App} app
+ * @param {string} text
+ */
+function trackNamed({ meta }, text) {
+  return meta.tracks.find((track) => (
     keyOf(track) === text || track.id === text || [text, `${track.type} ${text}`].includes(track.label)));
-  if (view.pin) {
-    const known = new Set(app.rows.map(({ key }) => key));
-    const keys = view.pin.flatMap((text) => {
-      const track = named(text);
-      return track ? [keyOf(track)] : known.has(text) ? [text] : [];
-    });
-    app.arrange({ pinned: [...new Set([...app.arrangement.pinned, ...keys])] });
+}
+
+/**
+ * @param {App} app
+ * @param {string[]} wanted names of tracks, or keys of counters
+ */
+function pin(app, wanted) {
+  const known = new Set(app.rows.map(({ key }) => key));
+  const keys = wanted.flatMap((text) => {
+    const found = trackNamed(app, text);
+    return found ? [keyOf(found)] : known.has(text) ? [text] : [];
+  });
+  app.arrange({ pinned: [...new Set([...app.arrangement.pinned, ...keys])] });
+}
+
+/**
+ * @param {App} app
+ * @param {AreaWanted} wanted
+ */
+function selectArea(app, { area: [begin, end], tracks: names }) {
+  const { tracks } = app.meta;
+  const chosen = names[0] === EVERY ? tracks : names.flatMap((text) => trackNamed(app, text) ?? []);
+  app.selectArea({ begin, end, tracks: chosen.map(({ number }) => number) });
+}
+
+/**
+ * Select a slice and measure its time: that is told even where no such slice was recorded.
+ * @param {App} app
+ * @param {SliceWanted} wanted
+ * @param {import('./model.js').Track|undefined} track
+ * @param {number|null} source null where any may have it
+ */
+async function selectSlice(app, { start_ns: start, dur_ns: dur, name = null }, track, source) {
+  const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null, source });
+  if (app.area) app.selectArea(null);
+  if (found) {
+    app.select(found);
+    app.uncover(found);
   }
-  app.view.moved = -Infinity;
-  app.view.set(view.start_ns, view.end_ns);
-  const track = view.track ? named(view.track) : undefined;
-  if (track) app.uncover(/** @type {any} */ ({ track: track.number, lane: track.firstLane, depth: 0 }));
-  if (view.select === true) {
-    app.selectArea({ begin: view.start_ns, end: view.end_ns, tracks: app.shownTracks });
-  } else if (view.select && 'area' in view.select) {
-    const [begin, end] = view.select.area;
-    const tracks = view.select.tracks[0] === EVERY ? meta.tracks.map(({ number }) => number)
-      : view.select.tracks.map(named).flatMap((one) => (one ? [one.number] : []));
-    app.selectArea({ begin, end, tracks });
-  } else if (view.select) {
-    const { start_ns: start, dur_ns: dur, name = null } = view.select;
-    const of = track && view.track === keyOf(track) ? track.source : null;
-    const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null, source: of });
-    if (app.area) app.selectArea(null);
-    if (found) app.select(found);
-    if (found) app.uncover(found);
-    app.measure = { begin: start, end: start + dur };
-    app.emit('area');
-  }
+  app.measure = { begin: start, end: start + dur };
+  app.emit('area');
 }
 
 /**
@@ -96,6 +126,7 @@ export function stateOf(app) {
     ...(layout ? { layout } : {}), ...(notes.length ? { notes } : {}),
     ...(colour === 'category' ? {} : { colour }), ...(app.searched ? { find: app.searched } : {}),
     ...(app.asked ? { ask: app.asked } : {}),
+    ...(app.made.length ? { tracks: toldTracks(app.made) } : {}),
   };
 }
 

@@ -58,7 +58,7 @@ export class Stage {
       canvas.height = this.height;
     }
     this.app.height = this.height / this.scale;
-    this.app.scrollTo(this.app.scroll);
+    this.app.scrollTo(this.app.scroll, true);
     this.draw();
   }
 
@@ -115,17 +115,18 @@ export class Stage {
     const context = this.over.getContext('2d');
     if (!context || !this.frame) return;
     const style = getComputedStyle(this.element);
-    const ink = style.getPropertyValue('--tv-ink').trim() || '#111';
-    const accent = style.getPropertyValue('--tv-accent').trim() || '#1a66d0';
+    const ink = property(style, '--tv-ink', '#111');
+    const accent = property(style, '--tv-accent', '#1a66d0');
+    const hit = property(style, '--tv-hit', '#d00');
     context.clearRect(0, 0, this.width, this.height);
     this.grid(context, style);
     this.names(context);
     this.area(context, accent);
-    this.hits(context, style.getPropertyValue('--tv-hit').trim() || '#d00');
+    this.hits(context, hit);
     this.selected(context, ink, accent);
     drawArrows(this, context, accent);
     drawNotes(this, context, accent);
-    drawMarks(this, context, style.getPropertyValue('--tv-hit').trim() || '#d00');
+    drawMarks(this, context, hit);
   }
 
   /**
@@ -134,33 +135,55 @@ export class Stage {
    * @param {CSSStyleDeclaration} style
    */
   grid(context, style) {
-    const { app, scale } = this;
-    const line = style.getPropertyValue('--tv-line').trim() || '#ccc';
-    context.strokeStyle = line;
     context.lineWidth = 1;
+    this.stepLines(context, property(style, '--tv-line', '#ccc'));
+    this.groupBands(context, property(style, '--tv-panel', '#eee'));
+    this.pinnedLine(context, property(style, '--tv-accent', '#06c'));
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} colour
+   */
+  stepLines(context, colour) {
+    const { app, scale } = this;
     const first = app.meta.steps.filter((step) => step.source === 0);
-    if (first.length < this.width / 6) {
-      context.setLineDash([2 * scale, 3 * scale]);
-      for (const step of first) {
-        const x = Math.round(this.x(step.start)) + 0.5;
-        if (x >= 0 && x <= this.width) strokeLine(context, x, 0, x, this.height);
-      }
-      context.setLineDash([]);
+    if (first.length >= this.width / 6) return;
+    context.strokeStyle = colour;
+    context.setLineDash([2 * scale, 3 * scale]);
+    for (const step of first) {
+      const x = Math.round(this.x(step.start)) + 0.5;
+      if (x >= 0 && x <= this.width) strokeLine(context, x, 0, x, this.height);
     }
-    const panel = style.getPropertyValue('--tv-panel').trim() || '#eee';
-    for (const item of app.layout.items) {
-      if (item.type !== 'group') continue;
-      const y = (item.y - /** @type {Frame} */ (this.frame).scroll) * scale;
-      if (y < app.layout.pinnedHeight * scale || y > this.height) continue;
-      context.fillStyle = panel;
+    context.setLineDash([]);
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} colour
+   */
+  groupBands(context, colour) {
+    const { scale } = this;
+    const { items, pinnedHeight } = this.app.layout;
+    const { scroll } = /** @type {Frame} */ (this.frame);
+    context.fillStyle = colour;
+    for (const item of items) {
+      const y = (item.y - scroll) * scale;
+      if (item.type !== 'group' || y < pinnedHeight * scale || y > this.height) continue;
       context.fillRect(0, y, this.width, item.height * scale);
     }
-    const { pinnedHeight } = app.layout;
-    if (pinnedHeight) {
-      const y = Math.round(pinnedHeight * scale) - 0.5;
-      context.strokeStyle = style.getPropertyValue('--tv-accent').trim() || '#06c';
-      strokeLine(context, 0, y, this.width, y);
-    }
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} colour
+   */
+  pinnedLine(context, colour) {
+    const { pinnedHeight } = this.app.layout;
+    if (!pinnedHeight) return;
+    const y = Math.round(pinnedHeight * this.scale) - 0.5;
+    context.strokeStyle = colour;
+    strokeLine(context, 0, y, this.width, y);
   }
 
   /** @param {CanvasRenderingContext2D} context */
@@ -201,7 +224,7 @@ export class Stage {
     context.globalAlpha = 0.1;
     if (app.area) {
       for (const item of app.layout.items) {
-        if (!item.track || !app.area.tracks.includes(item.track.number)) continue;
+        if (!item.tracks.some(({ number }) => app.area?.tracks.includes(number))) continue;
         const y = (item.y - (item.pinned ? 0 : /** @type {Frame} */ (this.frame).scroll)) * scale;
         context.fillRect(x0, y, x1 - x0, item.height * scale);
       }
@@ -270,6 +293,15 @@ export class Stage {
     context.strokeRect(box.x - 2 * this.scale, box.y - 2 * this.scale, box.width + 4 * this.scale,
       box.height + 4 * this.scale);
   }
+}
+
+/**
+ * @param {CSSStyleDeclaration} style
+ * @param {string} name
+ * @param {string} otherwise where the page gives none
+ */
+function property(style, name, otherwise) {
+  return style.getPropertyValue(name).trim() || otherwise;
 }
 
 /** @param {{rows: import('./engine.js').FrameRow[], pinned: import('./engine.js').FrameRow[]}} frame */

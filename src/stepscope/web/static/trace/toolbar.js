@@ -11,11 +11,32 @@ const SETTLED_MS = 200;
  * @param {{help: () => void, commands: () => void, share: () => void, back: () => void}} open `back`: to the tracks
  */
 export function toolbar(app, open) {
+  const { search, count } = searchBox(app, open.back);
+  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
+    h('button', { type: 'button', title, 'aria-label': `${text}: ${title}`, onclick: act }, text));
+  const element = h('div', { class: 'tv-bar', role: 'toolbar', 'aria-label': 'Trace' },
+    search, count,
+    button('↑', 'Hit before (Shift+N)', () => app.go('hit', -1)), button('↓', 'Next hit (N)', () => app.go('hit', 1)),
+    h('span', { class: 'tv-gapper' }), inSight(app),
+    button('‹ step', 'Step before (Z)', () => app.step(-1)), button('step ›', 'Next step (X)', () => app.step(1)),
+    button('←', 'View before (Backspace)', () => app.view.back()),
+    button('→', 'View after (Shift+Backspace)', () => app.view.forward()),
+    button('all', 'Whole trace (0)', () => app.view.whole()),
+    trackFilter(app), modeChoice(app), dragChoice(app),
+    button('share', 'Copy the link, save the report or a picture', open.share),
+    button('⋯', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
+  return { element, search, help: open.help, commands: open.commands };
+}
+
+/**
+ * The box of the search, and how much it found.
+ * @param {import('./app.js').App} app
+ * @param {() => void} back to the tracks
+ */
+function searchBox(app, back) {
   const search = h('input', { type: 'search', class: 'tv-search', 'aria-label': 'Search slices',
     placeholder: 'Search: kind:kernel -name:memcpy dur>100us' });
   const count = h('span', { class: 'tv-count', role: 'status' });
-  const filter = h('input', { type: 'search', class: 'tv-filter', placeholder: 'Tracks',
-    'aria-label': 'Show tracks matching', oninput: () => app.arrange({ filter: filter.value }) });
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let later;
   search.addEventListener('input', () => {
@@ -31,7 +52,7 @@ export function toolbar(app, open) {
     } else if (event.key === 'Escape') {
       // What was searched stays: browsers clear the box.
       event.preventDefault();
-      open.back();
+      back();
     }
     event.stopPropagation();
   });
@@ -42,33 +63,42 @@ export function toolbar(app, open) {
         : `${formatCount(app.found.count)} · ${formatNs(app.found.total)}`;
     count.title = app.found?.error ?? '';
   });
-  const mode = h('select', { 'aria-label': 'Colour by', onchange: () => (
-    app.setLook({ mode: /** @type {any} */ (mode.value) })) },
-  MODES.map((one) => h('option', { value: one }, `by ${one}`)));
+  return { search, count };
+}
+
+/** @param {import('./app.js').App} app */
+function trackFilter(app) {
+  const filter = h('input', { type: 'search', class: 'tv-filter', placeholder: 'Tracks',
+    'aria-label': 'Show tracks matching', oninput: () => app.arrange({ filter: filter.value }) });
   app.on(['layout'], () => { if (filter.value !== app.arrangement.filter) filter.value = app.arrangement.filter; });
+  return filter;
+}
+
+/** @param {import('./app.js').App} app */
+function modeChoice(app) {
+  const mode = h('select', { 'aria-label': 'Colour by', onchange: () => (
+    app.setLook({ mode: /** @type {import('./colours.js').Mode} */ (mode.value) })) },
+  MODES.map((one) => h('option', { value: one }, `by ${one}`)));
   app.on(['look'], () => { mode.value = app.look.mode; });
+  return mode;
+}
+
+/** @param {import('./app.js').App} app */
+function inSight(app) {
   const range = h('span', { class: 'tv-range' });
   app.on(['view'], () => { range.textContent = `${formatNs(Math.round(app.view.span))} in sight`; });
-  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
-    h('button', { type: 'button', title, 'aria-label': `${text}: ${title}`, onclick: act }, text));
+  return range;
+}
+
+/** @param {import('./app.js').App} app */
+function dragChoice(app) {
   const does = 'What dragging does; with Shift it does the other (V)';
-  const drag = button('', does, () => app.swapDrag());
+  const drag = h('button', { type: 'button', title: does, onclick: () => app.swapDrag() });
   const named = () => {
     drag.textContent = app.dragSelects ? 'drag: select' : 'drag: pan';
     drag.setAttribute('aria-label', `${drag.textContent}: ${does}`);
   };
   app.on(['drag'], named);
   named();
-  const element = h('div', { class: 'tv-bar', role: 'toolbar', 'aria-label': 'Trace' },
-    search, count,
-    button('↑', 'Hit before (Shift+N)', () => app.go('hit', -1)), button('↓', 'Next hit (N)', () => app.go('hit', 1)),
-    h('span', { class: 'tv-gapper' }), range,
-    button('‹ step', 'Step before (Z)', () => app.step(-1)), button('step ›', 'Next step (X)', () => app.step(1)),
-    button('←', 'View before (Backspace)', () => app.view.back()),
-    button('→', 'View after (Shift+Backspace)', () => app.view.forward()),
-    button('all', 'Whole trace (0)', () => app.view.whole()),
-    filter, mode, drag,
-    button('share', 'Copy the link, save the report or a picture', open.share),
-    button('⋯', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
-  return { element, search, help: open.help, commands: open.commands };
+  return drag;
 }

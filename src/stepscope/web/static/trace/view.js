@@ -1,26 +1,35 @@
-/** The stretch of time in sight, with its history. */
+/** What is in sight, with its history: a stretch of time, and what its owner keeps beside it. */
+
+/** @typedef {{begin: number, end: number, beside: unknown}} Place */
 
 const LEAST_NS = 20;
 const REMEMBERED = 100;
 const SETTLED_MS = 600;
+/** The gesture that moves and zooms; a drag scrolls too. */
+export const SIGHT = 'sight';
 
 export class View {
   /**
    * @param {number} begin
    * @param {number} end
    * @param {() => void} changed
+   * @param {{get: () => unknown, set: (beside: unknown) => void}} [beside] what else a place in the history has
    */
-  constructor(begin, end, changed) {
+  constructor(begin, end, changed, beside = { get: () => null, set: () => {} }) {
     this.first = begin;
     this.last = end;
     this.begin = begin;
     this.end = end;
     this.changed = changed;
-    /** @type {[number, number][]} */
+    this.beside = beside;
+    /** @type {Place[]} */
     this.past = [];
-    /** @type {[number, number][]} */
+    /** @type {Place[]} */
     this.future = [];
     this.moved = -Infinity;
+    this.gesture = '';
+    /** @type {{kept: boolean}|null} while several changes are one; `kept`: what was before them is in the history */
+    this.joint = null;
   }
 
   get span() {
@@ -41,17 +50,46 @@ export class View {
     from = Math.max(this.first - margin, Math.min(from, this.last + margin - span));
     if (span >= whole) from = (this.first + this.last - span) / 2;
     if (from === this.begin && from + span === this.end) return;
-    const now = how.now ?? Date.now();
-    // One gesture is one entry.
-    if (!how.quiet && now - this.moved > SETTLED_MS) {
-      this.past.push([this.begin, this.end]);
-      if (this.past.length > REMEMBERED) this.past.shift();
-      this.future = [];
-    }
-    if (!how.quiet) this.moved = now;
+    if (!how.quiet) this.remember(SIGHT, how.now);
     this.begin = from;
     this.end = from + span;
     this.changed();
+  }
+
+  /** @returns {Place} */
+  get place() {
+    return { begin: this.begin, end: this.end, beside: this.beside.get() };
+  }
+
+  /**
+   * Keep what is in sight before it changes. One gesture is one place.
+   * @param {string} gesture changes of other kinds are others
+   * @param {number} [now]
+   */
+  remember(gesture, now = Date.now()) {
+    const goesOn = gesture === this.gesture && now - this.moved <= SETTLED_MS;
+    this.moved = now;
+    this.gesture = gesture;
+    if (this.joint ? this.joint.kept : goesOn) return;
+    if (this.joint) this.joint.kept = true;
+    this.past.push(this.place);
+    if (this.past.length > REMEMBERED) this.past.shift();
+    this.future = [];
+  }
+
+  /**
+   * Several changes as one place in the history.
+   * @param {() => void} act
+   */
+  together(act) {
+    const { joint } = this;
+    this.joint ??= { kept: false };
+    try {
+      act();
+    } finally {
+      this.joint = joint;
+      this.moved = -Infinity;
+    }
   }
 
   /**
@@ -111,14 +149,17 @@ export class View {
   }
 
   /**
-   * @param {[number, number][]} from
-   * @param {[number, number][]} to
+   * @param {Place[]} from
+   * @param {Place[]} to
    */
   travel(from, to) {
     const place = from.pop();
     if (!place) return;
-    to.push([this.begin, this.end]);
+    to.push(this.place);
+    this.joint = { kept: true };
+    this.beside.set(place.beside);
+    this.joint = null;
     this.moved = -Infinity;
-    this.set(place[0], place[1], { quiet: true });
+    this.set(place.begin, place.end, { quiet: true });
   }
 }

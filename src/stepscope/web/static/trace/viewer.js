@@ -17,11 +17,13 @@ import { Stage } from './stage.js';
 import { toolbar } from './toolbar.js';
 
 /** @typedef {import('./shown.js').Shown} Shown */
-/** @typedef {{pack: ArrayBuffer|ArrayBuffer[], document: any, workerUrl: string|null, theme: string,
+/** @typedef {{pack: ArrayBuffer|ArrayBuffer[], workerUrl: string|null, theme: string,
+ *   document: import('../core/types.js').Report,
  *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps', align_step?: number,
+ *   align_op?: import('./align.js').ByOp|null, onAlign?: ((op: import('./align.js').ByOp) => void)|null,
  *   moves?: import('./model.js').ReadOptions['moves'], links?: import('./model.js').Links|null,
  *   clocks?: string[], runs?: number[], save?: (state: Shown) => Promise<void>,
- *   sql?: import('./app.js').Sql,
+ *   sql?: import('./app.js').Sql, queries?: import('../core/queries.js').Queries,
  *   arguments?: (slices: number[], source: number) => Promise<object[]>}} Options `moves` brings the times of each
  *   pack to one clock, of which `clocks` tells; `links` joins their collectives; `runs` are the packs' numbers in the
  *   report; `save` writes the report with a view; `arguments` is everything the recorded file says of slices, where a
@@ -102,11 +104,13 @@ async function open(root, status, options) {
     status.textContent = `Reading the trace … ${of ? Math.round((100 * done) / of) : 0} %`;
   });
   const packs = [options.pack].flat();
-  const { labels, align, align_step, moves, links } = options;
-  const meta = await engine.ask('load', { packs, options: { labels, align, align_step, moves, links } });
+  const { labels, align, align_step, align_op, moves, links } = options;
+  const meta = await engine.ask('load', { packs, options: { labels, align, align_step, align_op, moves, links } });
   const app = new App(meta, engine.ask, options.document, options.theme);
   app.arguments = options.arguments ?? null;
   app.sql = options.sql ?? null;
+  app.align = options.onAlign ?? null;
+  app.queries = options.queries ?? app.queries;
   app.runs = options.runs ?? [];
   app.clocks = options.clocks ?? [];
   const unlisten = build(root, app, options.save ?? null);
@@ -194,6 +198,9 @@ function build(root, app, save) {
 function banners(app) {
   const texts = app.meta.sources.flatMap((source) => source.header.losses.map((/** @type {string} */ loss) => (
     source.label ? `${source.label}: ${loss}` : loss)));
+  for (const run of app.meta.unaligned) {
+    texts.push(`${run} has no such op in that step: it is aligned by the step.`);
+  }
   if (!app.meta.slices) texts.push('This profile holds no slices: nothing was recorded that could be drawn.');
   if (!texts.length) return null;
   const further = texts.length > MOST_TOLD ? `${texts.length - MOST_TOLD} more: the overview lists them.` : null;

@@ -1,5 +1,5 @@
 /** The worker: answers what the page asks of the engine. */
-import { Engine } from './engine.js';
+import { Engine, answer } from './engine.js';
 
 const engine = new Engine();
 
@@ -9,8 +9,8 @@ self.onmessage = async (/** @type {MessageEvent} */ event) => {
     /** @type {unknown} */ (self.postMessage.bind(self)));
   try {
     const progress = (/** @type {number} */ done, /** @type {number} */ of) => post({ progress: [done, of] });
-    const answer = await /** @type {any} */ (engine)[method](given, progress);
-    post({ id, answer }, answer?.pixels ? [answer.pixels, answer.labels.buffer] : []);
+    const told = await answer(engine, method, given, progress);
+    post({ id, answer: told }, told?.pixels ? [told.pixels, told.labels.buffer] : []);
   } catch (error) {
     post({ id, error: error instanceof Error ? error.message : String(error) });
   }

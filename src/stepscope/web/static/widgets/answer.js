@@ -15,11 +15,13 @@ export function answer(finding, context) {
   const words = context.words.findings[finding.id];
   const [first] = finding.evidence;
   const place = words.places[0];
+  const [begin = finding.id] = context.report.plan;
+  const isFirst = begin === finding.id;
   return h(
     'section',
     { class: 'panel finding answer', 'aria-labelledby': 'answer-title' },
-    h('header', null, h('h2', { id: 'answer-title' }, 'Change this first: ', h('span', { class: 'title' },
-      ...prose(finding.title))), h('p', { class: 'saving' }, words.saving)),
+    h('header', null, h('h2', { id: 'answer-title' }, `${isFirst ? 'Change this first' : 'Saves most'}: `,
+      h('span', { class: 'title' }, ...prose(finding.title))), h('p', { class: 'saving' }, words.saving)),
     place ? h('div', { class: 'row' }, h('b', null, 'where'), h('div', null,
       h('bdi', { class: 'name' }, visible(place)), words.source ? lines(words.source) : null)) : null,
     finding.fix ? h('div', { class: 'row' }, h('b', null, 'fix'), h('div', { class: 'cure' }, ...brief(finding.fix)))

@@ -2,6 +2,7 @@
 
 import { h, s } from '../core/dom.js';
 import { hideTip, showTip } from './tip.js';
+import { plot } from './plot.js';
 import { ticks } from './scale.js';
 
 const WIDTH = 1000;
@@ -52,7 +53,7 @@ export function stackedArea(given) {
     'div',
     { class: 'chart tall' },
     h('div', { class: 'axis' }, axis),
-    plot(given, svg, cursor, x),
+    readable(given, svg, cursor, x),
     h('div', { class: 'labels' }, h('span', null, given.formatTime(first)), h('span', null, given.formatTime(last))),
   );
 }
@@ -63,7 +64,7 @@ export function stackedArea(given) {
  * @param {SVGElement} cursor
  * @param {(time: number) => number} x
  */
-function plot(given, svg, cursor, x) {
+function readable(given, svg, cursor, x) {
   const { times } = given;
   let at = -1;
   const point = (/** @type {number} */ index, /** @type {{x: number, y: number}|null} */ pointer) => {
@@ -79,35 +80,28 @@ function plot(given, svg, cursor, x) {
     cursor.setAttribute('visibility', 'hidden');
     hideTip();
   };
-  return h(
-    'div',
-    {
-      class: 'plot',
-      tabindex: 0,
-      role: 'application',
-      'aria-roledescription': 'chart',
-      'aria-label': `${given.label}. Arrow keys move in time, Enter opens the trace there.`,
-      onpointermove: (/** @type {PointerEvent} */ event) => {
-        const box = svg.getBoundingClientRect();
-        const time = times[0] + ((event.clientX - box.left) / box.width) * (times[times.length - 1] - times[0]);
-        point(lastAt(times, time), { x: event.clientX, y: event.clientY });
-      },
-      onpointerleave: leave,
-      onblur: leave,
-      onclick: () => at >= 0 && given.open(at),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => {
-        const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: times.length - 1 }[event.key];
-        if (event.key === 'Enter' && at >= 0) given.open(at);
-        else if (event.key === 'Escape') leave();
-        else if (to !== undefined) {
-          point(to, null);
-          given.say(at);
-        } else return;
-        event.preventDefault();
-      },
+  return plot({
+    class: 'plot',
+    label: `${given.label}. Arrow keys move in time, Enter opens the trace there.`,
+    hover: (event) => {
+      const box = svg.getBoundingClientRect();
+      const time = times[0] + ((event.clientX - box.left) / box.width) * (times[times.length - 1] - times[0]);
+      point(lastAt(times, time), { x: event.clientX, y: event.clientY });
     },
-    svg,
-  );
+    leave,
+    move: (key) => {
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: times.length - 1 }[key];
+      if (to === undefined) return false;
+      point(to, null);
+      given.say(at);
+      return true;
+    },
+    open: () => {
+      if (at < 0) return false;
+      given.open(at);
+      return true;
+    },
+  }, svg);
 }
 
 /**

@@ -15,26 +15,13 @@ const POLL_MS = 500;
  */
 export function captureForm(capture, opened) {
   const said = h('div', { class: 'capture-said', style: { margin: '12px 0' }, role: 'status', 'aria-live': 'polite' });
-  const address = h('input', { name: 'address', required: true, placeholder: 'localhost:9012', autocomplete: 'off' });
-  const seconds = h('input', {
-    name: 'seconds', type: 'number', min: '0.1', max: '600', step: 'any', value: '2', style: { width: '64px' },
-  });
   const begin = h('button', { class: 'primary' }, 'Record');
   const cancel = h('button', { type: 'button', hidden: true, onclick: () => {
     cancel.disabled = true;
     void capture.cancel().catch((error) => put(said, failed(error)));
   } }, 'Cancel');
   const bar = h('progress', { max: 1, 'aria-label': 'Recorded' });
-  const form = h(
-    'form',
-    { onsubmit: (/** @type {Event} */ event) => {
-      event.preventDefault();
-      void follow(() => capture.start(address.value.trim(), Number(seconds.value)));
-    } },
-    h('p', { class: 'dim' }, 'Where its profiler server listens: that of JAX, TensorFlow or PyTorch/XLA, or of ',
-      'stepscope.start_server(PORT) in a PyTorch job.'),
-    h('label', null, 'HOST:PORT ', address), ' ', h('label', null, 'seconds ', seconds), ' ', begin, ' ', cancel,
-  );
+  const form = formOf(begin, cancel, (address, seconds) => void follow(() => capture.start(address, seconds)));
   const dialog = h(
     'dialog',
     { class: 'help capture', 'aria-label': 'Capture' },
@@ -80,6 +67,29 @@ export function captureForm(capture, opened) {
   }
 
   return { button, dialog };
+}
+
+/**
+ * What is asked before recording, with its buttons.
+ * @param {HTMLElement} begin
+ * @param {HTMLElement} cancel
+ * @param {(address: string, seconds: number) => void} start
+ */
+function formOf(begin, cancel, start) {
+  const address = h('input', { name: 'address', required: true, placeholder: 'localhost:9012', autocomplete: 'off' });
+  const seconds = h('input', {
+    name: 'seconds', type: 'number', min: '0.1', max: '600', step: 'any', value: '2', style: { width: '64px' },
+  });
+  return h(
+    'form',
+    { onsubmit: (/** @type {Event} */ event) => {
+      event.preventDefault();
+      start(address.value.trim(), Number(seconds.value));
+    } },
+    h('p', { class: 'dim' }, 'Where its profiler server listens: that of JAX, TensorFlow or PyTorch/XLA, or of ',
+      'stepscope.start_server(PORT) in a PyTorch job.'),
+    h('label', null, 'HOST:PORT ', address), ' ', h('label', null, 'seconds ', seconds), ' ', begin, ' ', cancel,
+  );
 }
 
 /** @param {Error} error */

@@ -98,6 +98,17 @@ export function yes(title, value) {
 }
 
 /**
+ * Extents along axes: 16×16.
+ * @template R
+ * @param {string} title
+ * @param {(row: R) => number[]|null|undefined} value
+ * @returns {Column<R>}
+ */
+export function extents(title, value) {
+  return word(title, (row) => value(row)?.join('×') || null);
+}
+
+/**
  * The most exact place that was recorded.
  * @template R
  * @param {string} title

@@ -2,7 +2,7 @@
 
 import { COLUMNS } from '../core/declared.js';
 import { formatPerStep } from '../core/units.js';
-import { device, named, ns, number, share, size, where, word, yes } from './columns.js';
+import { device, extents, named, ns, number, share, size, where, word, yes } from './columns.js';
 
 /** @typedef {typeof import('../core/declared.js').COLUMNS} Columns */
 /**
@@ -14,7 +14,10 @@ import { device, named, ns, number, share, size, where, word, yes } from './colu
  * }} Rows
  */
 
-/** @type {Record<string, <R>(title: string, value: (row: R) => any) => import('./table.js').Column<R>>} */
+/**
+ * `value` gives what the column's kind shows.
+ * @type {Record<string, <R>(title: string, value: (row: R) => never) => import('./table.js').Column<R>>}
+ */
 const KINDS = {
   ns,
   bytes: size,
@@ -27,7 +30,7 @@ const KINDS = {
   name: named,
   text: word,
   words: word,
-  list: (title, value) => word(title, (row) => (value(row)?.length ? value(row).join('×') : null)),
+  list: extents,
   Where: where,
 };
 
@@ -41,10 +44,16 @@ const KINDS = {
  * @param {(row: R) => Rows[K]|undefined} [inside] of a row, the object whose columns these are
  * @returns {import('./table.js').Column<R>[]}
  */
-export function declared(of, report, values = {}, inside = (row) => /** @type {any} */ (row)) {
+export function declared(of, report, values = {}, inside = same) {
+  /** @type {unknown} Of rows that have a device, which the declaration knows. */
+  const devices = device(report);
   return COLUMNS[of].flatMap(({ key, title, kind }) => {
+    if (key === 'device') return /** @type {import('./table.js').Column<R>[]} */ (devices);
     const field = /** @type {keyof Rows[K]} */ (key);
-    return key === 'device' ? /** @type {any} */ (device(report))
-      : [KINDS[kind](title, values[field] ?? ((/** @type {R} */ row) => inside(row)?.[field]))];
+    const value = values[field] ?? ((/** @type {R} */ row) => inside(row)?.[field]);
+    return [KINDS[kind](title, /** @type {(row: R) => never} */ (value))];
   });
 }
+
+/** A row that is itself the object whose columns are shown. @type {(row: unknown) => never} */
+const same = (row) => /** @type {never} */ (row);

@@ -2,6 +2,7 @@
 
 import { h, s } from '../core/dom.js';
 import { hideTip, showTip } from './tip.js';
+import { plot } from './plot.js';
 import { ticks } from './scale.js';
 
 const WIDTH = 1000;
@@ -44,7 +45,7 @@ export function dots(given) {
     'div',
     { class: 'dots' },
     h('div', { class: 'dots-rows' }, rows.map((row) => h('span', null, row.label))),
-    plot(given, svg, all, circles),
+    readable(given, svg, all, circles),
     h('div', { class: 'dots-axis dim' }, labels),
   );
 }
@@ -77,7 +78,7 @@ function offset(at) {
  * @param {{row: number, at: number, value: number}[]} all
  * @param {SVGElement[]} circles
  */
-function plot(given, svg, all, circles) {
+function readable(given, svg, all, circles) {
   let chosen = -1;
   const leave = () => {
     circles[chosen]?.classList.remove('at');
@@ -91,31 +92,21 @@ function plot(given, svg, all, circles) {
     const { left, top, width } = circles[chosen].getBoundingClientRect();
     showTip([given.tell(all[chosen].row, all[chosen].at)], left + width / 2, top);
   };
-  return h(
-    'div',
-    {
-      class: 'dots-plot',
-      tabindex: 0,
-      role: 'application',
-      'aria-roledescription': 'chart',
-      'aria-label': `${given.label}. Arrow keys move between steps.`,
-      onpointermove: (/** @type {PointerEvent} */ event) => {
-        const at = circles.indexOf(/** @type {SVGCircleElement} */ (event.target));
-        if (at >= 0) point(at);
-        else leave();
-      },
-      onpointerleave: leave,
-      onblur: leave,
-      onkeydown: (/** @type {KeyboardEvent} */ event) => {
-        const by = { ArrowRight: 1, ArrowLeft: -1, Home: -all.length, End: all.length }[event.key];
-        if (event.key === 'Escape') leave();
-        else if (by !== undefined && all.length) {
-          point(Math.max(0, Math.min(all.length - 1, chosen + by)));
-          given.announce(given.tell(all[chosen].row, all[chosen].at));
-        } else return;
-        event.preventDefault();
-      },
+  return plot({
+    class: 'dots-plot',
+    label: `${given.label}. Arrow keys move between steps.`,
+    hover: (event) => {
+      const at = circles.indexOf(/** @type {SVGCircleElement} */ (event.target));
+      if (at >= 0) point(at);
+      else leave();
     },
-    svg,
-  );
+    leave,
+    move: (key) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1, Home: -all.length, End: all.length }[key];
+      if (by === undefined || !all.length) return false;
+      point(Math.max(0, Math.min(all.length - 1, chosen + by)));
+      given.announce(given.tell(all[chosen].row, all[chosen].at));
+      return true;
+    },
+  }, svg);
 }

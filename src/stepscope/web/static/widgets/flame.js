@@ -5,10 +5,12 @@ import { visible } from '../core/text.js';
 import { hideTip, showTip } from './tip.js';
 
 /**
- * @typedef {{path: string|string[], value: number, times?: number, change?: number}} Leaf `times`: how many it stands
- *   for; `change`: by how much it takes longer than before
+ * @typedef {{path: string|string[], value: number, times?: number, change?: number, whole?: boolean}} Leaf `times`: how
+ *   many it stands for; `change`: by how much it takes longer than before, of a `whole` one with what is in it
  * @typedef {{name: string, path: string, value: number, times: number, change: number, listed: boolean,
  *   children: Node_[]}} Node_
+ * @typedef {{node: Node_, left: number, width: number, depth: number, line: Node_[]}} Spot where a box lies, in shares
+ *   of the whole width; `line`: from the root to it
  */
 
 const ROW = 22;
@@ -35,8 +37,9 @@ export function treeOf(leaves) {
         at.children.push(next);
       }
       at = next;
-      at.change += leaf.change ?? 0;
+      if (!leaf.whole) at.change += leaf.change ?? 0;
     }
+    if (leaf.whole) at.change = leaf.change ?? 0;
     at.listed = true;
     at.value = leaf.value;
     at.times = leaf.times ?? 1;
@@ -53,106 +56,152 @@ function settle(node) {
 }
 
 /**
- * @param {{label: string, leaves: Leaf[], format: (value: number, change: number) => string,
- *   announce: (text: string) => void, changes?: boolean}} given `changes`: colours say by how much boxes changed
+ * @typedef {{label: string, leaves: Leaf[], format: (value: number, change: number) => string,
+ *   announce: (text: string) => void, changes?: boolean}} Given `changes`: colours say by how much boxes changed
  */
+
+/** @param {Given} given */
 export function flame(given) {
   const root = treeOf(given.leaves);
   const holder = h('div', { class: 'flame', role: 'tree', 'aria-label': given.label });
-  const draw = (/** @type {Node_[]} */ line) => {
-    const top = line[line.length - 1];
-    /** @type {HTMLElement[]} */
-    const boxes = [];
-    line.slice(1).forEach((node, depth) => boxes.push(box(node, 0, 1, depth, line.slice(0, depth + 2))));
-    place(top, 0, 1, line.length - 1, line, boxes);
-    put(holder, boxes);
-    holder.style.height = `${(Math.max(0, ...boxes.map((one) => Number(one.dataset.depth))) + 1) * ROW}px`;
-    boxes.forEach((one, at) => { one.tabIndex = at === Math.max(0, line.length - 2) ? 0 : -1; });
-  };
-  /**
-   * @param {Node_} node
-   * @param {number} left
-   * @param {number} width
-   * @param {number} depth
-   * @param {Node_[]} line
-   * @param {HTMLElement[]} boxes
-   */
-  const place = (node, left, width, depth, line, boxes) => {
-    let at = left;
-    for (const child of node.children) {
-      const own = node.value ? (child.value / node.value) * width : 0;
-      if (own >= NARROWEST) {
-        boxes.push(box(child, at, own, depth, [...line, child]));
-        place(child, at, own, depth + 1, [...line, child], boxes);
-      }
-      at += own;
-    }
-  };
-  /**
-   * @param {Node_} node
-   * @param {number} left
-   * @param {number} width
-   * @param {number} depth
-   * @param {Node_[]} line
-   */
-  const box = (node, left, width, depth, line) => {
-    const times = node.times > 1 ? ` × ${node.times}` : given.changes && node.change
-      ? ` ${given.format(node.value, node.change)}` : '';
-    const what = `${visible(node.path)}${given.changes ? '' : times}`;
-    const text = `${what}: ${node.listed || given.changes ? '' : 'at least '}${given.format(node.value, node.change)}`;
-    const element = h(
-      'div',
-      {
-        class: `flame-box ${given.changes ? node.change > 0 ? 'grew' : 'shrank' : ''}`,
-        role: 'treeitem',
-        'aria-label': text,
-        'aria-level': depth + 1,
-        'data-depth': depth,
-        style: {
-          left: `${left * 100}%`,
-          width: `${width * 100}%`,
-          top: `${depth * ROW}px`,
-          '--hue': String(hue(node.name)),
-          '--change': `${node.value ? Math.min(1, Math.abs(node.change) / node.value) * DEEPEST : 0}%`,
-        },
-        onclick: () => {
-          draw(line);
-          given.announce(text);
-        },
-        onpointermove: (/** @type {PointerEvent} */ event) => showTip([text], event.clientX, event.clientY),
-        onpointerleave: hideTip,
-        onkeydown: (/** @type {KeyboardEvent} */ event) => onKey(event, element),
+  /** @param {Node_[]} line from the root to what is looked at */
+  const draw = (line) => {
+    const spots = spotsOf(line);
+    const boxes = spots.map((spot) => box(given, spot, {
+      closer: () => draw(spot.line),
+      onKey: (event, element) => {
+        if (event.key === 'Escape') draw([root]);
+        else if (!press(holder, element, event.key)) return;
+        event.preventDefault();
+        if (!holder.contains(document.activeElement)) {
+          /** @type {HTMLElement|null} */ (holder.querySelector('[tabindex="0"]'))?.focus();
+        }
       },
-      width > 0.02 ? h('span', null, h('bdi', null, visible(node.name)), times) : null,
-    );
-    return element;
-  };
-  /** @param {KeyboardEvent} event @param {HTMLElement} element */
-  const onKey = (event, element) => {
-    const all = /** @type {HTMLElement[]} */ ([...holder.children]);
-    const depth = Number(element.dataset.depth);
-    const at = all.indexOf(element);
-    const same = all.filter((one) => Number(one.dataset.depth) === depth);
-    const beside = same.indexOf(element);
-    const parents = all.slice(0, at).reverse();
-    const next = /** @type {Record<string, HTMLElement|undefined>} */ ({
-      ArrowRight: same[beside + 1],
-      ArrowLeft: same[beside - 1],
-      ArrowDown: Number(all[at + 1]?.dataset.depth) === depth + 1 ? all[at + 1] : undefined,
-      ArrowUp: parents.find((one) => Number(one.dataset.depth) === depth - 1),
-    })[event.key];
-    if (event.key === 'Enter' || event.key === ' ') element.click();
-    else if (event.key === 'Escape') draw([root]);
-    else if (next) next.focus();
-    else return;
-    event.preventDefault();
-    if (!holder.contains(document.activeElement)) {
-      /** @type {HTMLElement|null} */ (holder.querySelector('[tabindex="0"]'))?.focus();
-    }
+    }));
+    put(holder, boxes);
+    holder.style.height = `${(Math.max(0, ...spots.map(({ depth }) => depth)) + 1) * ROW}px`;
+    boxes.forEach((one, at) => { one.tabIndex = at === Math.max(0, line.length - 2) ? 0 : -1; });
   };
   draw([root]);
   const whole = h('button', { type: 'button', class: 'quiet', onclick: () => draw([root]) }, 'Whole');
   return h('div', null, holder, whole);
+}
+
+/**
+ * What is drawn when the end of `line` is looked at: what it is in, as wide as all, and what is inside it.
+ * @param {Node_[]} line
+ * @returns {Spot[]}
+ */
+function spotsOf(line) {
+  const around = line.slice(1).map((node, depth) => (
+    { node, left: 0, width: 1, depth, line: line.slice(0, depth + 2) }));
+  return [...around, ...inside({ node: line[line.length - 1], left: 0, width: 1, depth: line.length - 2, line })];
+}
+
+/**
+ * What is inside a box, each before its own; the narrowest are left out.
+ * @param {Spot} spot
+ * @returns {Spot[]}
+ */
+function inside({ node, left, width, depth, line }) {
+  let at = left;
+  /** @type {Spot[]} */
+  const found = [];
+  for (const child of node.children) {
+    const own = node.value ? (child.value / node.value) * width : 0;
+    if (own >= NARROWEST) {
+      const spot = { node: child, left: at, width: own, depth: depth + 1, line: [...line, child] };
+      found.push(spot, ...inside(spot));
+    }
+    at += own;
+  }
+  return found;
+}
+
+/**
+ * What stands behind the name of a box, and what is told of it.
+ * @param {Given} given
+ * @param {Node_} node
+ */
+function textsOf(given, node) {
+  const value = given.format(node.value, node.change);
+  const times = node.times > 1 ? ` × ${node.times}` : '';
+  if (given.changes) {
+    return { behind: times || (node.change ? ` ${value}` : ''), told: `${visible(node.path)}: ${value}` };
+  }
+  return { behind: times, told: `${visible(node.path)}${times}: ${node.listed ? '' : 'at least '}${value}` };
+}
+
+/**
+ * @param {Given} given
+ * @param {Spot} spot
+ * @param {{closer: () => void, onKey: (event: KeyboardEvent, element: HTMLElement) => void}} acts
+ */
+function box(given, { node, left, width, depth }, { closer, onKey }) {
+  const { behind, told } = textsOf(given, node);
+  const element = h(
+    'div',
+    {
+      class: `flame-box ${given.changes ? node.change > 0 ? 'grew' : 'shrank' : ''}`,
+      role: 'treeitem',
+      'aria-label': told,
+      'aria-level': depth + 1,
+      'data-depth': depth,
+      style: {
+        left: `${left * 100}%`,
+        width: `${width * 100}%`,
+        top: `${depth * ROW}px`,
+        '--hue': String(hue(node.name)),
+        '--change': `${node.value ? Math.min(1, Math.abs(node.change) / node.value) * DEEPEST : 0}%`,
+      },
+      onclick: () => {
+        closer();
+        given.announce(told);
+      },
+      onpointermove: (/** @type {PointerEvent} */ event) => showTip([told], event.clientX, event.clientY),
+      onpointerleave: hideTip,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => onKey(event, element),
+    },
+    width > 0.02 ? h('span', null, h('bdi', null, visible(node.name)), behind) : null,
+  );
+  return element;
+}
+
+/**
+ * Whether a key looks closer at a box or goes on to another.
+ * @param {HTMLElement} holder
+ * @param {HTMLElement} element
+ * @param {string} key
+ */
+function press(holder, element, key) {
+  if (key === 'Enter' || key === ' ') {
+    element.click();
+    return true;
+  }
+  const next = neighbours(holder, element)[key];
+  next?.focus();
+  return Boolean(next);
+}
+
+/**
+ * The boxes around one, by the key that goes to each.
+ * @param {HTMLElement} holder
+ * @param {HTMLElement} element
+ * @returns {Record<string, HTMLElement|undefined>}
+ */
+function neighbours(holder, element) {
+  const all = /** @type {HTMLElement[]} */ ([...holder.children]);
+  const depthOf = (/** @type {HTMLElement|undefined} */ one) => Number(one?.dataset.depth);
+  const depth = depthOf(element);
+  const at = all.indexOf(element);
+  const same = all.filter((one) => depthOf(one) === depth);
+  const beside = same.indexOf(element);
+  return {
+    ArrowRight: same[beside + 1],
+    ArrowLeft: same[beside - 1],
+    ArrowDown: depthOf(all[at + 1]) === depth + 1 ? all[at + 1] : undefined,
+    ArrowUp: all.slice(0, at).reverse().find((one) => depthOf(one) === depth - 1),
+  };
 }
 
 /**

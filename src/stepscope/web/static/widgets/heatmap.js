@@ -2,6 +2,7 @@
 
 import { h, s } from '../core/dom.js';
 import { hideTip, showTip } from './tip.js';
+import { plot } from './plot.js';
 import { barAt } from './scale.js';
 
 const LEVELS = 8;
@@ -47,7 +48,7 @@ export function heatmap(given) {
     { class: columns.length > MOST_LINED ? 'heat' : 'heat lined' },
     h('div', { class: 'heat-rows', style: { height } }, rows.map((row, at) => (
       given.strong?.(at) ? h('b', null, row) : h('span', null, row)))),
-    plot(given, svg, cursor, height, spelled ? texts(given) : null),
+    grid(given, svg, cursor, height, spelled ? texts(given) : null),
     h('div', { class: `labels ${columns.length <= MOST_LABELS ? 'even' : ''}` },
       ends(columns).map((column) => h('span', null, column))),
     h('div', { class: 'heat-key dim' }, given.format(least), h('span', { class: 'heat-scale' },
@@ -101,7 +102,7 @@ function texts({ values, columns, format }) {
  * @param {string} height
  * @param {HTMLElement|null} over
  */
-function plot(given, svg, cursor, height, over) {
+function grid(given, svg, cursor, height, over) {
   const { rows, columns } = given;
   let [row, column] = [-1, -1];
   /** @param {number} y @param {number} x @param {{x: number, y: number}|null} pointer */
@@ -125,35 +126,27 @@ function plot(given, svg, cursor, height, over) {
     ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0],
     Home: [0, -columns.length], End: [0, columns.length],
   });
-  return h(
-    'div',
-    {
-      class: `heat-plot ${given.open ? 'opens' : ''}`,
-      style: { height },
-      tabindex: 0,
-      role: 'application',
-      'aria-roledescription': 'chart',
-      'aria-label': `${given.label}. Arrow keys move between cells${given.open ? ', Enter opens one' : ''}.`,
-      onpointermove: (/** @type {PointerEvent} */ event) => {
-        const area = svg.getBoundingClientRect();
-        point(barAt(event.clientY - area.top, area.height, rows.length),
-          barAt(event.clientX - area.left, area.width, columns.length), { x: event.clientX, y: event.clientY });
-      },
-      onpointerleave: leave,
-      onblur: leave,
-      onclick: () => row >= 0 && given.open?.(row, column),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => {
-        const by = moves[event.key];
-        if (event.key === 'Enter' && row >= 0 && given.open) given.open(row, column);
-        else if (event.key === 'Escape') leave();
-        else if (by) {
-          point(row < 0 ? 0 : row + by[0], column < 0 ? 0 : column + by[1], null);
-          given.say(row, column);
-        } else return;
-        event.preventDefault();
-      },
+  return plot({
+    class: `heat-plot ${given.open ? 'opens' : ''}`,
+    style: { height },
+    label: `${given.label}. Arrow keys move between cells${given.open ? ', Enter opens one' : ''}.`,
+    hover: (event) => {
+      const area = svg.getBoundingClientRect();
+      point(barAt(event.clientY - area.top, area.height, rows.length),
+        barAt(event.clientX - area.left, area.width, columns.length), { x: event.clientX, y: event.clientY });
     },
-    svg,
-    over,
-  );
+    leave,
+    move: (key) => {
+      const by = moves[key];
+      if (!by) return false;
+      point(row < 0 ? 0 : row + by[0], column < 0 ? 0 : column + by[1], null);
+      given.say(row, column);
+      return true;
+    },
+    open: () => {
+      if (row < 0 || !given.open) return false;
+      given.open(row, column);
+      return true;
+    },
+  }, svg, over);
 }

@@ -7,6 +7,7 @@ export function help(pages) {
   /** @type {[string, string][]} */
   const keys = [
     ...pages.map((page) => /** @type {[string, string]} */ ([`g ${page.key}`, page.title])),
+    ['a', 'ask the trace'],
     ['/', 'filter the first table of the page'],
     ['← →', 'on a chart: the bar before, after; on the strip of steps: move the range, with Shift its end'],
     ['Enter', 'on a chart: open in the trace'],

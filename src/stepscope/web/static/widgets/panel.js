@@ -1,6 +1,7 @@
 /** A titled part of a page, which may show its content as a chart or as a table. */
 
 import { h, put } from '../core/dom.js';
+import { prose } from '../core/text.js';
 
 let made = 0;
 
@@ -16,7 +17,7 @@ export function panel(title, options, ...content) {
     'section',
     { class: `panel ${options?.class ?? ''}`, 'aria-labelledby': id, 'data-part': options?.part },
     h('header', null, h('h2', { id }, title), h('div', { class: 'actions' }, options?.actions ?? [])),
-    options?.note ? h('p', { class: 'note' }, options.note) : null,
+    options?.note ? h('p', { class: 'note' }, ...prose(options.note)) : null,
     ...content,
   );
 }

@@ -2,6 +2,7 @@
 
 import { h, s } from '../core/dom.js';
 import { hideTip, showTip } from './tip.js';
+import { plot } from './plot.js';
 import { barAt, ticks } from './scale.js';
 
 /**
@@ -11,6 +12,7 @@ import { barAt, ticks } from './scale.js';
 
 const WIDTH = 1000;
 const HEIGHT = 190;
+const MOST_LABELS = 40;
 
 /**
  * @param {{
@@ -62,7 +64,27 @@ export function stackedBars(given) {
     h('span', { class: 'tick', style: { bottom: `${(value / high) * 100}%` } }, given.format(value)),
   );
   const clipped = totals.map((total) => (total > high ? given.format(total) : null));
-  return interactive(given, svg, cursor, unit, axis, clipped);
+  return h(
+    'div',
+    { class: 'chart' },
+    h('div', { class: 'axis' }, axis),
+    interactive(given, svg, cursor, unit),
+    labels(bars, clipped),
+  );
+}
+
+/**
+ * The name of each bar below it; of many bars those of the first and the last.
+ * @param {Bar[]} bars
+ * @param {(string|null)[]} clipped what each bar that goes beyond the scale amounts to
+ */
+function labels(bars, clipped) {
+  if (bars.length > MOST_LABELS) {
+    return h('div', { class: 'labels' }, h('span', null, bars[0].label),
+      h('span', null, bars[bars.length - 1].label));
+  }
+  return h('div', { class: 'labels even' }, bars.map((bar, k) => h('span', { class: bar.marked ? 'marked' : '' },
+    bar.label, clipped[k] && h('b', { class: 'clipped' }, ` ▲ ${clipped[k]}`))));
 }
 
 /**
@@ -70,10 +92,8 @@ export function stackedBars(given) {
  * @param {SVGElement} svg
  * @param {SVGElement} cursor
  * @param {number} unit
- * @param {Node[]} axis
- * @param {(string|null)[]} clipped what each bar that goes beyond the scale amounts to
  */
-function interactive(given, svg, cursor, unit, axis, clipped) {
+function interactive(given, svg, cursor, unit) {
   const { bars } = given;
   let at = -1;
   /** @param {number} bar @param {{x: number, y: number}|null} pointer */
@@ -95,44 +115,26 @@ function interactive(given, svg, cursor, unit, axis, clipped) {
     Home: () => 0,
     End: () => bars.length - 1,
   });
-  const plot = h(
-    'div',
-    {
-      class: 'plot',
-      tabindex: 0,
-      role: 'application',
-      'aria-roledescription': 'chart',
-      'aria-label': `${given.label}. Arrow keys move between bars${given.open ? ', Enter opens one' : ''}.`,
-      onpointermove: (/** @type {PointerEvent} */ event) => {
-        const area = svg.getBoundingClientRect();
-        point(barAt(event.clientX - area.left, area.width, bars.length), { x: event.clientX, y: event.clientY });
-      },
-      onpointerleave: leave,
-      onblur: leave,
-      onclick: () => at >= 0 && given.open?.(at),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => {
-        if (event.key === 'Enter' && at >= 0 && given.open) given.open(at);
-        else if (event.key === 'Escape') leave();
-        else if (keys[event.key]) {
-          point(Math.max(0, Math.min(bars.length - 1, keys[event.key]())), null);
-          given.say(at);
-        } else return;
-        event.preventDefault();
-      },
+  return plot({
+    class: 'plot',
+    label: `${given.label}. Arrow keys move between bars${given.open ? ', Enter opens one' : ''}.`,
+    hover: (event) => {
+      const area = svg.getBoundingClientRect();
+      point(barAt(event.clientX - area.left, area.width, bars.length), { x: event.clientX, y: event.clientY });
     },
-    svg,
-  );
-  const few = bars.length <= 40 ? bars.map((bar, k) => h('span', { class: bar.marked ? 'marked' : '' }, bar.label,
-    clipped[k] && h('b', { class: 'clipped' }, ` ▲ ${clipped[k]}`))) : [
-    h('span', null, bars[0].label), h('span', null, bars[bars.length - 1].label),
-  ];
-  return h(
-    'div',
-    { class: 'chart' },
-    h('div', { class: 'axis' }, axis),
-    plot,
-    h('div', { class: bars.length <= 40 ? 'labels even' : 'labels' }, few),
-  );
+    leave,
+    move: (key) => {
+      if (!keys[key]) return false;
+      point(Math.max(0, Math.min(bars.length - 1, keys[key]())), null);
+      given.say(at);
+      return true;
+    },
+    open: () => {
+      if (at < 0 || !given.open) return false;
+      given.open(at);
+      return true;
+    },
+  }, svg);
 }
 
 /** What is set apart may be this many times as high as the highest of the others before it is cut off. */

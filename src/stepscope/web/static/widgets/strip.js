@@ -9,42 +9,91 @@ import { hideTip, showTip } from './tip.js';
 const WIDTH = 1000;
 const HEIGHT = 30;
 
+/** @typedef {import('../core/types.js').Step} Step */
+
 /**
- * @param {import('../core/types.js').Step[]} steps
+ * @param {Step[]} steps
  * @param {Record<string, string>} names
  * @param {[number, number]|null} chosen positions of the first and last step
  * @param {(range: [number, number]|null) => void} choose
  */
 export function strip(steps, names, chosen, choose) {
-  const high = scaleOf(steps.map((step) => step.dur_ns), steps.map((step) => step.slow || !step.complete));
   const unit = WIDTH / steps.length;
-  let low = chosen?.[0] ?? 0;
-  let last = chosen?.[1] ?? steps.length - 1;
-  /** @type {number|null} */
-  let from = null;
-  const bars = (/** @type {(step: import('../core/types.js').Step) => boolean} */ of) =>
-    steps.map((step, at) => (of(step) ? block(at * unit, unit, Math.min(1, step.dur_ns / high)) : '')).join('');
+  const all = /** @type {[number, number]} */ ([0, steps.length - 1]);
+  let range = chosen ?? all;
+  const isAll = () => range[0] === all[0] && range[1] === all[1];
   const window_ = s('rect', { class: 'window', y: 0, height: HEIGHT });
-  const svg = s(
-    'svg',
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    s('path', { class: 'step-bar', d: bars((step) => step.complete && !step.slow) }),
-    s('path', { class: 'step-bar partial', d: bars((step) => !step.complete) }),
-    s('path', { class: 'step-bar slow', d: bars((step) => step.complete && step.slow) }),
-    window_,
-  );
   const text = h('span', { class: 'range' });
   const clear = h('button', { type: 'button', onclick: () => choose(null) }, 'All steps');
   const draw = () => {
+    const [low, last] = range;
     window_.setAttribute('x', String(low * unit));
     window_.setAttribute('width', String((last - low + 1) * unit));
-    const all = low === 0 && last === steps.length - 1;
-    const [a, b] = [low, last].map((at) => names[String(steps[at].index)]);
-    text.textContent = all ? `${steps.length} steps` : low === last ? `step ${a}` : `steps ${a} to ${b}`;
-    clear.style.visibility = all ? 'hidden' : 'visible'; // It keeps its room: the strip must not move under the mouse.
+    const [a, b] = range.map((at) => names[String(steps[at].index)]);
+    text.textContent = isAll() ? `${steps.length} steps` : low === last ? `step ${a}` : `steps ${a} to ${b}`;
+    // It keeps its room: the strip must not move under the mouse.
+    clear.style.visibility = isAll() ? 'hidden' : 'visible';
     area.setAttribute('aria-valuetext', text.textContent);
   };
-  const finish = () => choose(low === 0 && last === steps.length - 1 ? null : [low, last]);
+  const finish = () => choose(isAll() ? null : range);
+  const area = slider(bars(steps, unit, window_), steps, {
+    low: range[0],
+    drag: (low, last) => {
+      range = [low, last];
+      draw();
+    },
+    finish,
+    tell: ({ index, dur_ns, complete, slow }, event) => {
+      const why = !complete ? ', not complete' : slow ? ', much longer than usual' : '';
+      showTip([`Step ${names[String(index)]}: ${formatNs(dur_ns)}${why}`], event.clientX, event.clientY);
+    },
+    press: (key, endOnly) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+      if (key === 'Escape') choose(null);
+      else if (by !== undefined) {
+        range = moved(range[0], range[1], by, endOnly, steps.length);
+        finish();
+      } else return false;
+      return true;
+    },
+  });
+  draw();
+  return h('section', { class: 'strip', 'aria-label': 'Steps' }, h('span', { class: 'dim' }, 'Steps'), area, text,
+    clear);
+}
+
+/**
+ * A bar for each step: those that are not whole and those that are slow look apart.
+ * @param {Step[]} steps
+ * @param {number} unit
+ * @param {SVGElement} over
+ */
+function bars(steps, unit, over) {
+  const high = scaleOf(steps.map((step) => step.dur_ns), steps.map((step) => step.slow || !step.complete));
+  const bar = (/** @type {string} */ className, /** @type {(step: Step) => boolean} */ of) => (
+    s('path', { class: className, d: steps.map((step, at) => (
+      of(step) ? block(at * unit, unit, Math.min(1, step.dur_ns / high)) : '')).join('') }));
+  return s(
+    'svg',
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+    bar('step-bar', (step) => step.complete && !step.slow),
+    bar('step-bar partial', (step) => !step.complete),
+    bar('step-bar slow', (step) => step.complete && step.slow),
+    over,
+  );
+}
+
+/**
+ * Where a range is dragged or moved by keys.
+ * @param {SVGElement} svg
+ * @param {Step[]} steps
+ * @param {{low: number, drag: (low: number, last: number) => void, finish: () => void,
+ *   tell: (step: Step, event: PointerEvent) => void, press: (key: string, endOnly: boolean) => boolean}} acts `drag`:
+ *   the range so far, until `finish`; `press`: whether the key does something here
+ */
+function slider(svg, steps, { low, drag, finish, tell, press }) {
+  /** Where the drag began. @type {number|null} */
+  let from = null;
   /** @param {PointerEvent} event */
   const position = (event) => {
     const box = svg.getBoundingClientRect();
@@ -62,18 +111,13 @@ export function strip(steps, names, chosen, choose) {
       'aria-valuenow': low,
       onpointerdown: (/** @type {PointerEvent} */ event) => {
         from = position(event);
-        [low, last] = [from, from];
         area.setPointerCapture(event.pointerId);
-        draw();
+        drag(from, from);
       },
       onpointermove: (/** @type {PointerEvent} */ event) => {
         const at = position(event);
-        const step = steps[at];
-        const why = !step.complete ? ', not complete' : step.slow ? ', much longer than usual' : '';
-        showTip([`Step ${names[String(step.index)]}: ${formatNs(step.dur_ns)}${why}`], event.clientX, event.clientY);
-        if (from === null) return;
-        [low, last] = [Math.min(from, at), Math.max(from, at)];
-        draw();
+        tell(steps[at], event);
+        if (from !== null) drag(Math.min(from, at), Math.max(from, at));
       },
       onpointerup: () => {
         from = null;
@@ -81,20 +125,12 @@ export function strip(steps, names, chosen, choose) {
       },
       onpointerleave: hideTip,
       onkeydown: (/** @type {KeyboardEvent} */ event) => {
-        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-        if (event.key === 'Escape') choose(null);
-        else if (by !== undefined) {
-          [low, last] = moved(low, last, by, event.shiftKey, steps.length);
-          finish();
-        } else return;
-        event.preventDefault();
+        if (press(event.key, event.shiftKey)) event.preventDefault();
       },
     },
     svg,
   );
-  draw();
-  return h('section', { class: 'strip', 'aria-label': 'Steps' }, h('span', { class: 'dim' }, 'Steps'), area, text,
-    clear);
+  return area;
 }
 
 /**

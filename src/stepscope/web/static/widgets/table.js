@@ -46,8 +46,7 @@ export function table(given) {
   const heads = columns.map((column, at) => head(column, () => sortBy(at)));
 
   const chosen = () => {
-    const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const kept = words.length ? rows.filter((row) => matches(columns, row, words)) : rows;
+    const kept = filtered(columns, rows, state.filter);
     return state.sort < 0 ? kept : sorted(kept, columns[state.sort], state.down);
   };
   /** @param {number} at */
@@ -67,11 +66,6 @@ export function table(given) {
     more.hidden = first.length === kept.length;
     more.textContent = `Show all ${kept.length} rows`;
   };
-  const copy = h('button', { type: 'button', onclick: async () => {
-    const done = await copyText(csv(columns, chosen()));
-    copy.textContent = done ? 'Copied' : 'Not allowed here';
-    setTimeout(() => { copy.textContent = 'Copy CSV'; }, 1500);
-  } }, 'Copy CSV');
   const filter = h('input', {
     type: 'search',
     class: 'filter',
@@ -83,22 +77,45 @@ export function table(given) {
   const acts = onRow ? h('th', { scope: 'col' }, h('span', { class: 'sr' }, given.rowLabel ?? 'Open')) : null;
   draw();
   wholeInPrint(body, (whole) => draw(whole || state.all));
+  return h(
+    'div',
+    { class: 'tabled' },
+    h('div', { class: 'tools' }, rows.length < 6 && !given.filter ? null : filter, count,
+      copier(() => csv(columns, chosen()))),
+    given.note ? h('p', { class: 'note' }, given.note) : null,
+    framed(label, h('thead', null, h('tr', null, heads, acts)), body),
+    more,
+  );
+}
+
+/**
+ * The button that copies a table.
+ * @param {() => string} text
+ */
+function copier(text) {
+  const copy = h('button', { type: 'button', onclick: async () => {
+    const done = await copyText(text());
+    copy.textContent = done ? 'Copied' : 'Not allowed here';
+    setTimeout(() => { copy.textContent = 'Copy CSV'; }, 1500);
+  } }, 'Copy CSV');
+  return copy;
+}
+
+/**
+ * A table that is moved sideways where it is wider than its room, and looks so.
+ * @param {string} label
+ * @param {...Node} parts
+ */
+function framed(label, ...parts) {
   const frame = h(
     'div',
     { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label },
-    h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, acts)), body),
+    h('table', { 'aria-label': label }, parts),
   );
   new ResizeObserver(() => {
     frame.classList.toggle('sideways', frame.children[0].scrollWidth > frame.clientWidth + 1);
   }).observe(frame);
-  return h(
-    'div',
-    { class: 'tabled' },
-    h('div', { class: 'tools' }, rows.length < 6 && !given.filter ? null : filter, count, copy),
-    given.note ? h('p', { class: 'note' }, given.note) : null,
-    frame,
-    more,
-  );
+  return frame;
 }
 
 /**
@@ -202,6 +219,18 @@ function line(columns, row, onRow, rowLabel) {
       ? h('td', { class: 'act' }, h('button', { type: 'button', onclick: () => onRow(row) }, rowLabel ?? 'Open'))
       : null,
   );
+}
+
+/**
+ * Rows that hold each word of the filter.
+ * @template R
+ * @param {Column<R>[]} columns
+ * @param {R[]} rows
+ * @param {string} filter
+ */
+function filtered(columns, rows, filter) {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  return words.length ? rows.filter((row) => matches(columns, row, words)) : rows;
 }
 
 /**
