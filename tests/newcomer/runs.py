@@ -124,8 +124,7 @@ class Running:
 def promised_ms(told: Told, cure: Cure) -> tuple[float, float]:
     """Between which times a step is promised to be with a cure, in ms; twice the same where it is no range, and as it
     is where there is no finding."""
-    summary = told.document["summary"]
-    step = summary["unrecorded_step_ns"] or summary["step_time_ns"]["mean"]
+    step = unrecorded_ns(told)
     try:
         promise = finding = told.finding(cure.rule)
     except KeyError:
@@ -135,6 +134,12 @@ def promised_ms(told: Told, cure: Cure) -> tuple[float, float]:
     upper, best = promise["predicted_step_ns"], promise["best_step_ns"]
     lower = upper if best is None else best
     return (step - cure.share * (step - lower)) / 1e6, (step - cure.share * (step - upper)) / 1e6
+
+
+def unrecorded_ns(told: Told) -> float:
+    """What a step takes without recording, as the report tells; what the recorded ones take where it does not."""
+    summary = told.document["summary"]
+    return float(summary["unrecorded_step_ns"] or summary["step_time_ns"]["mean"])
 
 
 @contextmanager

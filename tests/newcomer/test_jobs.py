@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.newcomer.jobs import JOBS
-from tests.newcomer.runs import Running, promised_ms
+from tests.newcomer.runs import Running, promised_ms, unrecorded_ns
 
 pytestmark = pytest.mark.slow
 FACTOR = 1.5
 """A promise that does not come true is off by more; docs/truth.md has how far each is off. Virtual machines that share
 their processors with others are off by this much from one minute to the next."""
+SLACK = 0.05
+"""Of the step without the cure: 0.19 ms of 3.7 where 0.28 were promised is a saving 3 % above what was promised."""
+DRIFT = 2.0
+"""How far a step without recording may be from what the report tells of it. Machines are faster or slower some minutes
+later, so that promises are held as shares of the step."""
 TURNS = 2
 
 
@@ -55,7 +60,10 @@ def test_cost_is_in_its_bounds(job: Running) -> None:
 def test_cures_keep_their_promise(job: Running) -> None:
     if not job.job.cures:
         pytest.skip("no cure of it is written down yet")
-    _, *achieved = job.timed(job.job.cures, TURNS)
+    bare, *achieved = job.timed(job.job.cures, TURNS)
+    drift = bare / (unrecorded_ns(job.told) / 1e6)
+    assert 1 / DRIFT <= drift <= DRIFT, f"a step without recording: {bare:.2f}, told {bare / drift:.2f}"
     for cure, ms in zip(job.job.cures, achieved, strict=True):
-        least, most = promised_ms(job.told, cure)
-        assert least / FACTOR <= ms <= most * FACTOR, f"{cure.what}: {ms:.1f} of {least:.1f} to {most:.1f}"
+        least, most = (drift * promised for promised in promised_ms(job.told, cure))
+        in_bounds = least / FACTOR - SLACK * bare <= ms <= most * FACTOR + SLACK * bare
+        assert in_bounds, f"{cure.what}: {ms:.2f} of {least:.2f} to {most:.2f}, {bare:.2f} without it"
