@@ -12,7 +12,7 @@ import click
 from stepscope.cli.budgets import budgets_of
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
-from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
+from stepscope.cli.ranks import NO_JOB, AskedRanks, chosen, rank_options, ranks
 from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say
 from stepscope.errors import Exit, UsageError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="A further run of the same code as AFTER. May be given several times.",
 )  # fmt: skip
 @rank_options
-def compare(
+def compare(  # noqa: PLR0913  One per option.
     before: str | None,
     after: str | None,
     form: str | None,
@@ -74,7 +74,7 @@ def compare(
     held = budgets_of(conditions, Path.cwd())
     with ProgressBar() as progress:
         opened = [
-            [_opened(path, progress, **of_ranks) for path in paths]
+            [_opened(path, progress, AskedRanks(**of_ranks)) for path in paths]
             for paths in ((before, *more_before), (after, *more_after))
         ]
         compared = compare_sides(*(several([run.side for run in runs]) for runs in opened))
@@ -99,21 +99,19 @@ def _write(document: Document, form: str, out: str | None, runs: list[Profile | 
         sys.stdout.write(made)
 
 
-def _opened(
-    path: str, progress: ProgressBar, *, rank: int | None, rank_pattern: str | None, scheduler: str | None
-) -> Profile | Job:
+def _opened(path: str, progress: ProgressBar, asked: AskedRanks) -> Profile | Job:
     """A run: a profile, a job, or of a job one rank."""
     from stepscope import pipeline
     from stepscope.formats.find import MOST_RANKS, find
 
     inputs = find(path, MOST_RANKS)
     sources = list(inputs.sources)
-    job = ranks(sources, rank_pattern, rank, inputs.skipped)
-    if rank is not None:
-        return pipeline.read(chosen(sources, job, rank), progress=progress)
+    job = ranks(sources, asked.rank_pattern, asked.rank, inputs.skipped)
+    if asked.rank is not None:
+        return pipeline.read(chosen(sources, job, asked.rank), progress=progress)
     if job is not None:
-        return pipeline.read_ranks(job, progress=progress, scheduler=scheduler)
-    if scheduler is not None:
+        return pipeline.read_ranks(job, progress=progress, scheduler=asked.scheduler)
+    if asked.scheduler is not None:
         raise UsageError(NO_JOB)
     return pipeline.read(pipeline.only(path, sources), progress=progress)
 

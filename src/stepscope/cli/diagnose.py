@@ -17,7 +17,7 @@ from stepscope.cli.budgets import budgets_of
 from stepscope.cli.building import build_if_missed
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
-from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
+from stepscope.cli.ranks import NO_JOB, AskedRanks, chosen, rank_options, ranks
 from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.cli.timings import now, timings_option, watched
@@ -95,7 +95,7 @@ def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | No
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
 )
 @timings_option
-def diagnose(
+def diagnose(  # noqa: PLR0913  One per option.
     paths: tuple[str, ...],
     form: str | None,
     out: str | None,
@@ -103,6 +103,7 @@ def diagnose(
     conditions: tuple[str, ...],
     parameters: int | None,
     bandwidth: float | None,
+    separately: bool,
     **of_ranks: Any,
 ) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
@@ -119,7 +120,7 @@ def diagnose(
     paths = paths or tuple(last_runs(1))
     ended = _Ended(budgets_of(conditions, Path.cwd(), changes=False))
     now("finding")
-    wanted, whole = _wanted(paths, ended, verbose=verbose, **of_ranks)
+    wanted, whole = _wanted(paths, ended, AskedRanks(**of_ranks), verbose=verbose, separately=separately)
     if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and not whole)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
@@ -158,9 +159,8 @@ class _Ended:
 
 
 def _wanted(
-    paths: tuple[str, ...], ended: _Ended, *, verbose: bool, separately: bool, rank: int | None,
-    rank_pattern: str | None, scheduler: str | None,
-) -> tuple[list[DiagnoseWanted], bool]:  # fmt: skip
+    paths: tuple[str, ...], ended: _Ended, asked: AskedRanks, *, verbose: bool, separately: bool
+) -> tuple[list[DiagnoseWanted], bool]:
     """What is diagnosed on its own, a job or each profile; and whether the paths together are one of these."""
     from stepscope.formats.find import joined
     from stepscope.inputs.joined import parts_of
@@ -168,13 +168,13 @@ def _wanted(
     sources, skipped, statuses = _found(paths, verbose=verbose)
     ended.statuses += statuses
     sources = [part for one in sources for part in parts_of(one)] if separately else joined(sources)
-    job = None if separately else ranks(sources, rank_pattern, rank, skipped)
-    if rank is not None:
-        sources, job = [chosen(sources, job, rank)], None
-    if scheduler is not None and job is None:
+    job = None if separately else ranks(sources, asked.rank_pattern, asked.rank, skipped)
+    if asked.rank is not None:
+        sources, job = [chosen(sources, job, asked.rank)], None
+    if asked.scheduler is not None and job is None:
         raise UsageError(NO_JOB)
     whole = job is not None or (len(sources) == 1 and len(parts_of(sources[0])) == len(paths))
-    return _each(sources, job, paths, scheduler), whole
+    return _each(sources, job, paths, asked.scheduler), whole
 
 
 def _each(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -18,6 +18,14 @@ NO_JOB = "--scheduler reads the ranks of a job: these are none"
 _NAMED = 8
 
 Command = Callable[..., int]
+
+
+class AskedRanks(NamedTuple):
+    """What ``rank_options`` say."""
+
+    rank: int | None
+    rank_pattern: str | None
+    scheduler: str | None
 
 
 def rank_options(command: Command) -> Command:

@@ -24,8 +24,9 @@ from stepscope.errors import UsageError
 @click.option("--min-dur", metavar="TIME", help="Drop slices shorter than this, as 10us; steps and annotations stay.")
 @outputs.to_option
 @outputs.force_option
-def slice_(path: str, out: str, steps: str | None, time: str | None, min_dur: str | None, to: str | None,
-           force: bool) -> int:  # fmt: skip
+def slice_(  # noqa: PLR0913  One per option.
+    path: str, out: str, steps: str | None, time: str | None, min_dur: str | None, to: str | None, force: bool
+) -> int:
     """Write a part of a profile as a smaller profile, which every command reads.
 
     Several of the options narrow it down together. Device ops of the steps kept are kept however late they ran.

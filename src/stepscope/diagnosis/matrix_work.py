@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -128,20 +129,20 @@ def is_wide(kernel: Kernel) -> bool:
     return kernel.traits.eligible and kernel.precision in WIDE
 
 
-def matrix_finding(
-    work: MatrixWork,
-    chosen: Callable[[Kernel], bool],
-    *,
-    rule: str,
-    title: str,
-    why: str,
-    fix: str,
-    target: str,
-) -> Finding:
+class MatrixAdvice(NamedTuple):
+    """What a rule says of kernels in its own words."""
+
+    rule: str
+    title: str
+    why: str
+    fix: str
+
+
+def matrix_finding(work: MatrixWork, chosen: Callable[[Kernel], bool], advice: MatrixAdvice, *, target: str) -> Finding:
     """Chosen kernels would take less time in the format ``target``."""
     facts, uses = work.facts, work.uses(chosen)
     places = _places(facts, uses)
-    why += by_place(facts, places, "Their time")
+    why = advice.why + by_place(facts, places, "Their time")
     shares = None if work.peaks is None else shares_in_format(work.work, work.rows(chosen), work.peaks, target)
     if shares is None:
         change, saving = None, None
@@ -155,11 +156,11 @@ def matrix_finding(
         slower = _in_format(work.work, shares, target)
         change, saving = faster_kernels(facts, slower), facts.per_step(slower.gained_ns)
     return Finding(
-        rule=rule,
+        rule=advice.rule,
         device=work.work.activity.device,
-        title=title,
+        title=advice.title,
         why=why,
-        fix=paragraphs(fix),
+        fix=paragraphs(advice.fix),
         basis="modelled",
         confidence="low",
         where=placed(facts, places),

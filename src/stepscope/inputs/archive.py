@@ -172,7 +172,8 @@ def _entries(directory: bytes, size: int) -> Iterator[Member]:
         at += _ENTRY.size + named
         packed, offset = _wide(directory[at : at + extra], unpacked, packed, offset)
         at += extra + comment
-        yield _member(name, flags, method, offset, min(packed, size), crc, _time(date, time))
+        encrypted = bool(flags & _ENCRYPTED)
+        yield Member(_readable(name, flags), method, encrypted, offset, min(packed, size), crc, _time(date, time))
 
 
 def _wide(extra: bytes, unpacked: int, packed: int, offset: int) -> tuple[int, int]:
@@ -202,9 +203,9 @@ def _before_cut(file: Any, size: int) -> Iterator[Member]:
         name, more = _slice(file, at + _LOCAL.size, named), _slice(file, at + _LOCAL.size + named, extra)
         packed, _ = _wide(more, unpacked, packed, 0)
         behind, rest = bool(flags & _SIZES_BEHIND), size - start
-        yield _member(
-            name, flags, method, at, rest if behind else min(packed, rest), None if behind else crc, _time(date, time)
-        )
+        packed, known_crc = (rest, None) if behind else (min(packed, rest), crc)
+        encrypted = bool(flags & _ENCRYPTED)
+        yield Member(_readable(name, flags), method, encrypted, at, packed, known_crc, _time(date, time))
         at = size if behind else start + packed
 
 
@@ -213,11 +214,9 @@ def _time(date: int, time: int) -> tuple[int, ...]:
     return 1980 + (date >> 9), date >> 5 & 15, date & 31, time >> 11, time >> 5 & 63, time % 32 * 2
 
 
-def _member(
-    name: bytes, flags: int, method: int, offset: int, packed: int, crc: int | None, modified: tuple[int, ...]
-) -> Member:
+def _readable(name: bytes, flags: int) -> str:
+    """A member's name, which is shown in sentences."""
     text = name.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace")
-    # A name is shown in sentences: what ends a line there, or a path, is a letter that is not known.
+    # What ends a line there, or a path, is a letter that is not known.
     text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text.replace("\\", "/"))
-    text = text if len(text) <= _NAME_LENGTH else "…" + text[-_NAME_LENGTH:]
-    return Member(text, method, bool(flags & _ENCRYPTED), offset, packed, crc, modified)
+    return text if len(text) <= _NAME_LENGTH else "…" + text[-_NAME_LENGTH:]

@@ -29,7 +29,7 @@ Rows = npt.NDArray[np.intp]
 """Row numbers of a table."""
 
 
-def column(
+def column(  # noqa: PLR0913  What a column may declare.
     doc: str,
     *,
     unit: str = "",

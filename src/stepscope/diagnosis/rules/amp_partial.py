@@ -3,7 +3,7 @@ from __future__ import annotations
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.limits import MIXED_SHARE
-from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, named
+from stepscope.diagnosis.matrix_work import MatrixAdvice, MatrixWork, is_wide, matrix_finding, matrix_works, named
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_ns, format_share
@@ -61,9 +61,7 @@ def find(facts: Facts) -> list[Finding]:
 def _finding(work: MatrixWork) -> Finding:
     uses = work.uses(is_wide)
     low = work.cost(work.uses(lambda kernel: kernel.traits.eligible and kernel.precision is not None)) or 1
-    return matrix_finding(
-        work,
-        is_wide,
+    advice = MatrixAdvice(
         rule=RULE.id,
         title="Some matrix work stays outside of mixed precision",
         why=(
@@ -72,5 +70,5 @@ def _finding(work: MatrixWork) -> Finding:
             f"{uses[0].precision}: {named(uses)}."
         ),
         fix=remedy(_LEFT_OUT, work.facts.workload),
-        target=work.sixteen_bits,
     )
+    return matrix_finding(work, is_wide, advice, target=work.sixteen_bits)

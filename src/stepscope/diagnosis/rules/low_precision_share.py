@@ -6,7 +6,14 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import PrecisionShares, precision_of
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
-from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, sixteen_bits
+from stepscope.diagnosis.matrix_work import (
+    MatrixAdvice,
+    MatrixWork,
+    is_wide,
+    matrix_finding,
+    matrix_works,
+    sixteen_bits,
+)
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules.tensor_cores_unused import unused_of
 from stepscope.units import format_ns, format_share
@@ -56,9 +63,7 @@ def _is_wide(precision: PrecisionShares) -> bool:
 
 def _finding(work: MatrixWork, precision: PrecisionShares) -> Finding:
     uses = work.uses(is_wide)
-    return matrix_finding(
-        work,
-        is_wide,
+    advice = MatrixAdvice(
         rule=RULE.id,
         title="Matrix work runs in 32 bits",
         why=(
@@ -67,8 +72,8 @@ def _finding(work: MatrixWork, precision: PrecisionShares) -> Finding:
             f"({uses[0].precision_reason})."
         ),
         fix=sixteen_bits(work, uses),
-        target=work.sixteen_bits,
     )
+    return matrix_finding(work, is_wide, advice, target=work.sixteen_bits)
 
 
 def _known(precision: PrecisionShares) -> str:

@@ -7,6 +7,7 @@ from stepscope.analysis.kernels import LOW_PRECISION
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import (
     Kernel,
+    MatrixAdvice,
     MatrixWork,
     beside_units,
     is_wide,
@@ -61,9 +62,7 @@ def _finding(work: MatrixWork, chosen: Callable[[Kernel], bool]) -> Finding:
     narrow = [use.precision in LOW_PRECISION for use in uses]
     fixes = [] if all(narrow) else [sixteen_bits(work, uses)]
     fixes += [_FIX_NARROW if all(narrow) else _FIX_DIMS] if any(narrow) else []
-    return matrix_finding(
-        work,
-        chosen,
+    advice = MatrixAdvice(
         rule=RULE.id,
         title=f"Matrix work does not use the {work.units}",
         why=(
@@ -71,5 +70,5 @@ def _finding(work: MatrixWork, chosen: Callable[[Kernel], bool]) -> Finding:
             f"{named(uses)} ({uses[0].traits.tensor_core_reason})."
         ),
         fix="\n".join(fixes),
-        target=work.sixteen_bits,
     )
+    return matrix_finding(work, chosen, advice, target=work.sixteen_bits)

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.matrix_work import Kernel, MatrixWork, beside_units, matrix_finding, matrix_works, named
+from stepscope.diagnosis.matrix_work import (
+    Kernel,
+    MatrixAdvice,
+    MatrixWork,
+    beside_units,
+    matrix_finding,
+    matrix_works,
+    named,
+)
 from stepscope.diagnosis.remedies import JAX, NVIDIA, PYTORCH, TENSORFLOW, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.names.kernels import Family
@@ -85,12 +93,10 @@ def _gains(work: MatrixWork) -> bool:
 
 def _finding(work: MatrixWork) -> Finding:
     uses = work.uses(_is_plain)
-    return matrix_finding(
-        work,
-        _is_plain,
+    advice = MatrixAdvice(
         rule=RULE.id,
         title="Matrix products in fp32 do not use TF32",
         why=f"{format_ns(work.cost(uses))} per step run in fp32 kernels beside the tensor cores: {named(uses)}.",
         fix=remedy(_SETTING, work.facts.workload),
-        target="tf32",
     )
+    return matrix_finding(work, _is_plain, advice, target="tf32")

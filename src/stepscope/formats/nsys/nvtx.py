@@ -8,6 +8,7 @@ from stepscope.compiled import filling, inlined
 from stepscope.formats.chrome.kineto_kinds import annotation_kind
 from stepscope.formats.nsys.sqlite import ColumnTexts
 from stepscope.formats.nsys.sqlite.pages import byte_at
+from stepscope.formats.nsys.sqlite.texts import TextPlaces
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace.tables import I64, NULL, U8, Bools, Kind
@@ -42,7 +43,7 @@ def split(texts: ColumnTexts) -> OpTexts:
     bounds = np.full((len(_PATTERNS), count), -1, np.int64)
     sequence = np.full(count, NULL, np.int64)
     if texts.encoding == "utf-8":
-        _split(texts.data, texts.spill, texts.start, texts.size, _PATTERNS, bounds, sequence)
+        _split(texts.places, _PATTERNS, bounds, sequence)
     here = bounds >= 0
     end = np.where(here, bounds, texts.size).min(axis=0)
     begin = bounds[2] + len(_PATTERNS[2])
@@ -102,7 +103,8 @@ def _stands_at(data: U8, spill: U8, start: int, left: int, pattern: U8) -> bool:
 
 
 @filling
-def _split(data: U8, spill: U8, start: I64, size: I64, patterns: tuple[U8, ...], bounds: I64, sequence: I64) -> None:
+def _split(texts: TextPlaces, patterns: tuple[U8, ...], bounds: I64, sequence: I64) -> None:
+    data, spill, start, size = texts
     for row in range(start.size):
         if start[row] < 0:
             continue

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from stepscope.formats.xplane.device_clock import losses as clock_losses
-from stepscope.formats.xplane.deviceops import device_ops, device_waits
+from stepscope.formats.xplane.deviceops import OpEvents, device_ops, device_waits
 from stepscope.formats.xplane.devices import Devices, SpaceTracks
 from stepscope.formats.xplane.fate import fate_of
 from stepscope.formats.xplane.flows import add_flows
@@ -16,7 +16,7 @@ from stepscope.formats.xplane.hosts import frame_name
 from stepscope.formats.xplane.info import describe_run, plane_headers, session_start, warnings
 from stepscope.formats.xplane.iterators import iterators
 from stepscope.formats.xplane.kinds import kinds_of
-from stepscope.formats.xplane.launches import LaunchFinder
+from stepscope.formats.xplane.launches import HostSlices, LaunchFinder
 from stepscope.formats.xplane.memory import memory_events
 from stepscope.formats.xplane.modules import Key, Modules
 from stepscope.formats.xplane.own import (
@@ -161,14 +161,16 @@ class _Conversion:
         ops = rows[on_device & np.isin(kinds[rows], t.DEVICE_BUSY_KINDS)]
         waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
         on_host = self.fate.slices & self.view.on(LineRole.HOST)
-        launches = LaunchFinder(self.view, self.times, kinds, self.ops, self.handovers, self.devices, on_host)
+        slices = HostSlices(on_host, kinds)
+        launches = LaunchFinder(self.view, self.times, slices, self.ops, self.handovers, self.devices)
         calls = launches.of(ops, placed.device(ops))
         if self.own is not None:
             restated_launches(self.view, np.setdiff1d(np.flatnonzero(on_host), ops), ops, calls.call, calls.basis)
         known = calls.call >= 0
         call = np.where(known, self.slice_id[calls.call], np.int32(-1)).astype(np.int32)
         self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], calls.basis[known]))
-        op_table = device_ops(self.view, kinds, ops, placed, self.slice_id, call, self.ops.columns)
+        op_events = OpEvents(ops, kinds[ops], self.slice_id[ops], call)
+        op_table = device_ops(self.view, op_events, placed, self.ops.columns)
         wait_table = device_waits(waits, placed, self.slice_id)
         if self.own is not None:
             op_table = with_restated_columns(self.view, op_table, ops)

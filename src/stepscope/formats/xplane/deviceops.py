@@ -56,25 +56,33 @@ class _Ends(NamedTuple):
         return np.where(self.known, column, otherwise).astype(column.dtype)
 
 
-def device_ops(
-    view: View, kinds: t.U8, ops: t.Rows, placed: SpaceTracks, slice_id: t.I32, launch: t.I32, xla: XlaColumns
-) -> t.DeviceOps:
-    """The rows of some device ops; ``launch`` is the slice of each one's call."""
+class OpEvents(NamedTuple):
+    """Device ops: their events and kinds, the slices that they become, and those of the calls that launched them."""
+
+    rows: t.Rows
+    kind: t.U8
+    slice: t.I32
+    launch: t.I32
+
+
+def device_ops(view: View, op: OpEvents, placed: SpaceTracks, xla: XlaColumns) -> t.DeviceOps:
+    """The rows of some device ops."""
+    ops = op.rows
     text = view.builder.text
     kernel = _Parsed(view, ops, ("kernel_details",), kernel_details)
     copied = _Parsed(view, ops, ("memcpy_details", "Memset_details"), copy_details)
-    is_copy = kinds[ops] == t.Kind.COPY
+    is_copy = op.kind == t.Kind.COPY
     share = view.floats("theoretical_occupancy_pct", ops)
     written = kernel.column(lambda k: k.occupancy_pct, np.nan, np.float64)
     graph = view.integers("cuda_graph_id", ops)
     graph = np.where(graph == t.NULL, view.integers("cuda_graph_exec_id", ops), graph)
-    collective, dtype, elements, group_size = _collectives(view, kinds, ops, xla)
+    collective, dtype, elements, group_size = _collectives(view, op, xla)
     ends = _Ends.of(ops, xla)
     return t.DeviceOps(
-        slice=slice_id[ops],
+        slice=op.slice,
         device=placed.device(ops),
         stream=placed.stream(ops),
-        launch=launch,
+        launch=op.launch,
         bytes=ends.told(ends.moved, copied.column(lambda c: c.bytes, t.NULL, np.int64)),
         direction=ends.told(ends.direction, _directions(view, ops, is_copy, copied)),
         source_memory=ends.told(ends.source, np.where(is_copy, copied.column(lambda c: c.source, 0, np.uint8), 0)),
@@ -109,12 +117,12 @@ def _directions(view: View, ops: t.Rows, is_copy: t.Bools, copied: _Parsed[CopyD
     return directions
 
 
-def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple[t.I32, t.I32, t.I64, t.I64]:
+def _collectives(view: View, op: OpEvents, xla: XlaColumns) -> tuple[t.I32, t.I32, t.I64, t.I64]:
     """Opcode, element type, elements and group size of XLA's collectives; the names of others' kernels tell enough."""
-    at = np.where(kinds[ops] == t.Kind.COLLECTIVE, match((ops,), (xla.rows,)), -1)
+    at = np.where(op.kind == t.Kind.COLLECTIVE, match((op.rows,), (xla.rows,)), -1)
     codes = [np.append(column, np.int32(-1))[at] for column in (xla.collective, xla.dtype, xla.replica_groups)]
     used, each = distinct(codes[2])
     sizes = [None if code < 0 else group_size(view.builder.string(code)) for code in used.tolist()]
     size = np.array([t.NULL if known is None else known for known in sizes], np.int64)
     elements = np.append(xla.elements, t.NULL)[at]
-    return codes[0], codes[1], elements, size[each] if ops.size else np.empty(0, np.int64)
+    return codes[0], codes[1], elements, size[each] if op.rows.size else np.empty(0, np.int64)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,13 @@ class _Executes:
         return _Executes(self.rows[chosen], self.device[chosen], self.run[chosen], self.module[chosen])
 
 
+class HostSlices(NamedTuple):
+    """Per event whether it became a slice of the host, and the kind of every one."""
+
+    chosen: Bools
+    kinds: U8
+
+
 class LaunchFinder:
     """Finds the launches of one file's device ops."""
 
@@ -69,15 +77,13 @@ class LaunchFinder:
         self,
         view: View,
         times: EventTimes,
-        kinds: U8,
+        on_host: HostSlices,
         xla: SpaceXlaOps,
         handovers: Handovers,
         devices: Devices,
-        calls: Bools,
     ) -> None:
-        """``calls`` are the host events that became slices."""
-        self._view, self._times, self._kinds, self._xla = view, times, kinds, xla
-        self._handovers, self._devices, self._calls = handovers, devices, calls
+        self._view, self._times, self._on_host = view, times, on_host
+        self._xla, self._handovers, self._devices = xla, handovers, devices
 
     def of(self, ops: Rows, device: I32) -> Launch:
         """The launch of each op."""
@@ -92,7 +98,7 @@ class LaunchFinder:
     def _by_correlation(self, ops: Rows) -> tuple[Rows, U8]:
         view, stats = self._view, self._view.space.stats
         calls = stats.rows("correlation_id").astype(np.intp)
-        calls = calls[self._calls[calls] & np.isin(self._kinds[calls], _CALL_KINDS)]
+        calls = calls[self._on_host.chosen[calls] & np.isin(self._on_host.kinds[calls], _CALL_KINDS)]
         if not calls.size:
             return np.full(ops.size, -1, np.intp), np.zeros(ops.size, np.uint8)
         # Where two calls share an id (a driver call inside a runtime call) the outer, earlier one is the launch.
@@ -153,7 +159,7 @@ class LaunchFinder:
         view, stats = self._view, self._view.space.stats
         told = [xla_execution(name) for name in view.names]
         executes = np.array([call is not None for call in told] + [False])
-        rows = self._earliest_first(np.flatnonzero(executes[view.name] & self._calls))
+        rows = self._earliest_first(np.flatnonzero(executes[view.name] & self._on_host.chosen))
         text = view.builder.text
         ordinals = np.array([NULL if not call or call.device is None else call.device for call in told] + [NULL])
         modules = np.array([text(call.module) if call else -1 for call in told] + [-1], np.int32)

@@ -95,6 +95,10 @@ class Database:
         power_of_two = self.page_size & (self.page_size - 1) == 0
         return 512 <= self.page_size <= 65_536 and power_of_two and self.usable >= 480
 
+    @property
+    def _paged(self) -> pages.Paged:
+        return pages.Paged(self.data, self.page_size, self.usable)
+
     @cached_property
     def tables(self) -> dict[str, DatabaseTable]:
         """The ordinary tables by name: no views, no virtual tables, none of SQLite's own."""
@@ -122,7 +126,7 @@ class Database:
     def _read(self, table: DatabaseTable, numbers: Sequence[str], texts: Sequence[str]) -> TableRows:
         leaf, broken_pages, broken_page = np.empty(0, np.int64), 0, -1
         if table is not _NO_TABLE:
-            leaf, broken_pages, broken_page = pages.leaves(self.data, self.page_size, self.usable, table.root)
+            leaf, broken_pages, broken_page = pages.leaves(self._paged, table.root)
         at = {column.lower(): place for place, column in enumerate(table.layout.columns)}
         width = max((at.get(column.lower(), -1) for column in (*numbers, *texts)), default=-1) + 1
         place = _places(numbers, at, width), _places(texts, at, width)
@@ -145,13 +149,12 @@ class Database:
 
     def _decode(self, leaf: I64, numbers: I32, texts: I32, shape: tuple[int, int, int]) -> _Raw:
         """The wanted columns of all rows of some leaf pages; ``shape``: how many of either, and the row id's."""
-        layout = self.page_size, self.usable
-        counts, overflow = pages.measure(self.data, *layout, leaf)
+        counts, overflow = pages.measure(self._paged, leaf)
         total = int(counts.sum())
         # Sound payloads lie in the file once; where they claim more, those beyond it count as broken.
         spill = np.empty(min(overflow, len(self.data)), np.uint8)
         places = np.empty((4, total), np.int64)
-        cells, first_broken = pages.locate(self.data, *layout, leaf, counts, spill, places)
+        cells, first_broken = pages.locate(self._paged, leaf, counts, spill, places)
         begin, end, rowid, offset = places[:, :cells]
         out = pages.Cells(
             np.full((shape[0], cells), NULL, np.int64),

@@ -21,6 +21,14 @@ _INTERIOR, _LEAF = 5, 13
 _MAX_PAYLOAD = np.int64(1) << 40
 
 
+class Paged(NamedTuple):
+    """A file: its bytes, the size of its pages, and how much of each holds cells."""
+
+    data: U8
+    page_size: int
+    usable: int
+
+
 @inlined
 def _number(data: U8, at: Any, width: int) -> Any:
     """An unsigned big-endian number of up to 7 bytes."""
@@ -53,11 +61,12 @@ def _header(page: Any) -> int:
 
 
 @kernel
-def leaves(data: U8, page_size: int, usable: int, root: int) -> tuple[I64, int, int]:
+def leaves(file: Paged, root: int) -> tuple[I64, int, int]:
     """The leaf pages below a table's root in row order, how many pages make no sense, and the first of those.
 
     Pages count from 1; one that lies beyond the file's end, or is pointed to twice, makes no sense.
     """
+    data, page_size, usable = file
     pages = data.size // page_size
     seen = np.zeros(pages + 1, np.bool_)
     numbers = np.empty(pages, np.int64)
@@ -148,8 +157,9 @@ def _cell_at(data: U8, base: int, head: int, k: int) -> Any:
 
 
 @kernel
-def measure(data: U8, page_size: int, usable: int, pages: I64) -> tuple[I64, int]:
+def measure(file: Paged, pages: I64) -> tuple[I64, int]:
     """Rows of each leaf page (at most those that add up to the page), and the bytes of all payloads that overflow."""
+    data, page_size, usable = file
     rows = np.zeros(pages.size, np.int64)
     spilled = 0
     for p in range(pages.size):
@@ -170,8 +180,9 @@ def measure(data: U8, page_size: int, usable: int, pages: I64) -> tuple[I64, int
 
 
 @outlined
-def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: Any, end: Any) -> bool:
+def _follow(file: Paged, page: Any, spill: U8, at: Any, end: Any) -> bool:
     """Copy the rest of a payload from its overflow pages to ``spill[at:end]``; whether all of it was there."""
+    data, page_size, usable = file
     pages = data.size // page_size
     while at < end:
         if not 1 <= page <= pages:
@@ -186,12 +197,13 @@ def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: Any
 
 
 @filling
-def locate(data: U8, page_size: int, usable: int, pages: I64, rows: I64, spill: U8, out: I64) -> tuple[int, int]:
+def locate(file: Paged, pages: I64, rows: I64, spill: U8, out: I64) -> tuple[int, int]:
     """Where the record of every row lies; the number of rows found, and the offset of the first broken one (or -1).
 
     ``out`` has a row each for begin, end, row id and the row's offset. Payloads that overflow their page are put
-    together in ``spill``, whose bytes count from the end of ``data`` on (see :func:`byte_at`).
+    together in ``spill``, whose bytes count from the end of the file on (see :func:`byte_at`).
     """
+    data, page_size, usable = file
     row, first_broken, used = 0, -1, np.int64(0)
     for p in range(pages.size):
         base, head = (pages[p] - 1) * page_size, _header(pages[p])
@@ -206,7 +218,7 @@ def locate(data: U8, page_size: int, usable: int, pages: I64, rows: I64, spill: 
                 if good:
                     for b in range(local):
                         spill[used + b] = data[begin + b]
-                    good = _follow(data, page_size, usable, overflow, spill, used + local, used + payload)
+                    good = _follow(file, overflow, spill, used + local, used + payload)
                     used += payload if good else 0
             if good:
                 out[0, row], out[1, row], out[2, row], out[3, row] = where, where + payload, rowid, base + at

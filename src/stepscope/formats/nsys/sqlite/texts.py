@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
@@ -11,6 +13,15 @@ from stepscope.trace.tables import I32, I64, U8, Bools, Rows
 
 # A multiplier of the Fibonacci-hashing family: it spreads bits, nothing else depends on it.
 _SPREAD = -0x61C8864680B583EB
+
+
+class TextPlaces(NamedTuple):
+    """What compiled loops are given of a column's texts."""
+
+    data: U8
+    spill: U8
+    start: I64
+    size: I64
 
 
 @record
@@ -25,6 +36,11 @@ class ColumnTexts:
     start: I64
     size: I64
     encoding: str = "utf-8"
+
+    @property
+    def places(self) -> TextPlaces:
+        """Where the texts lie."""
+        return TextPlaces(self.data, self.spill, self.start, self.size)
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -50,7 +66,7 @@ class ColumnTexts:
 
     def distinct(self) -> tuple[I32, list[str]]:
         """Which text each row has (-1: none), numbered by first occurrence, and the texts themselves."""
-        code, first = _distinct(self.data, self.spill, self.start, self.size, int.from_bytes(np.random.bytes(7)))
+        code, first = _distinct(self.places, int.from_bytes(np.random.bytes(7)))
         return code, self[first].decoded()
 
     def decoded(self) -> list[str]:
@@ -75,7 +91,8 @@ def _same(data: U8, spill: U8, first: int, second: int, size: int) -> bool:
 
 
 @kernel
-def _distinct(data: U8, spill: U8, start: I64, size: I64, seed: int) -> tuple[I32, I64]:
+def _distinct(texts: TextPlaces, seed: int) -> tuple[I32, I64]:
+    data, spill, start, size = texts
     mask = 1024
     while mask < 4 * start.size and mask < 1 << 30:
         mask *= 2
