@@ -40,8 +40,8 @@ class _Fields:
 
     def __get__(self, instance: object, owner: type) -> dict[str, Field[Any]]:
         _make(self._kind)
-        found: dict[str, Field[Any]] = self._kind.__dict__["__dataclass_fields__"]
-        return found
+        declared: dict[str, Field[Any]] = self._kind.__dict__["__dataclass_fields__"]
+        return declared
 
 
 def _first(kind: type, name: str) -> Callable[..., Any]:

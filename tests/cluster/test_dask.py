@@ -103,7 +103,7 @@ def tasks(tmp_path: Path, count: int) -> list[Task]:
 
 def read(tmp_path: Path, reduce: Callable[[Source], Any], scheduler: str) -> dict[int, Any]:
     """What becomes of five ranks."""
-    return {one.task.rank: one.found for one in dask.read_all(tasks(tmp_path, 5), reduce, scheduler)}
+    return {one.task.rank: one.outcome for one in dask.read_all(tasks(tmp_path, 5), reduce, scheduler)}
 
 
 def reads_the_second_time(source: Source) -> Partial | Failed:
@@ -258,7 +258,7 @@ def test_a_script_needs_no_guard_around_its_main_part(tmp_path: Path) -> None:
 
 def test_a_rank_that_a_worker_fails_at_is_named(address: str, tmp_path: Path) -> None:
     [one] = dask.read_all(tasks(tmp_path, 1), fails, address)
-    assert one.found == Failed(str(tmp_path / "rank0.json"), "its worker failed: MemoryError: too large: rank0.json")
+    assert one.outcome == Failed(str(tmp_path / "rank0.json"), "its worker failed: MemoryError: too large: rank0.json")
 
 
 @pytest.mark.slow

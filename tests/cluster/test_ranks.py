@@ -196,7 +196,7 @@ def tasks(tmp_path: Path) -> list[Task]:
 def test_a_lost_worker_costs_a_retry(tmp_path: Path) -> None:
     entry = f"{__name__}:dies_once"
     found = list(read_all(tasks(tmp_path), entry, dies_once, 2))  # type: ignore[arg-type]
-    assert {one.task.rank: str(one.found) for one in found} == {rank: f"rank{rank}.json" for rank in range(4)}
+    assert {one.task.rank: str(one.outcome) for one in found} == {rank: f"rank{rank}.json" for rank in range(4)}
     assert [one.task.rank for one in found if one.again] == [1]
 
 
@@ -204,7 +204,7 @@ def test_a_lost_worker_costs_a_retry(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("importable")
 def test_a_rank_that_kills_every_worker_is_named(tmp_path: Path) -> None:
     entry = f"{__name__}:dies"
-    found = {one.task.rank: one.found for one in read_all(tasks(tmp_path), entry, dies, 2)}  # type: ignore[arg-type]
+    found = {one.task.rank: one.outcome for one in read_all(tasks(tmp_path), entry, dies, 2)}  # type: ignore[arg-type]
     assert isinstance(found[1], Failed)
     assert "died" in found[1].reason
     assert sorted(map(str, (found[rank] for rank in (0, 2, 3)))) == ["rank0.json", "rank2.json", "rank3.json"]

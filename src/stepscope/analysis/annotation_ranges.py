@@ -115,11 +115,11 @@ class Ranges:
         return start, end, owner
 
     def _around(self, tracks: I32, times: I64) -> I32:
-        found = np.full(times.size, -1, np.int32)
+        ranges = np.full(times.size, -1, np.int32)
         for track in distinct(tracks):
             rows = np.flatnonzero(tracks == track)
-            found[rows] = self._on(track, times[rows])
-        return found
+            ranges[rows] = self._on(track, times[rows])
+        return ranges
 
     def _on(self, track: int, times: I64) -> I32:
         begin, end, owner = self.by_track.get(track, _NONE)
@@ -167,8 +167,8 @@ def _named(trace: Trace, rows: Rows) -> tuple[I32, tuple[str, ...]]:
 
 
 def _without_number(name: str) -> str:
-    found = step_marker(name)
-    return name if found is None or found.number is None else _NUMBER.sub("", name) or name
+    marker = step_marker(name)
+    return name if marker is None or marker.number is None else _NUMBER.sub("", name) or name
 
 
 def _led(trace: Trace, host: HostActivity, activities: Sequence[DeviceActivity]) -> frozenset[int]:

@@ -39,8 +39,8 @@ class FullQueue:
 
 def full_queues(trace: Trace, activities: list[DeviceActivity]) -> list[FullQueue]:
     """Per device whose queue was full, the calls that waited for room in it."""
-    found = (_full_queue(trace, activity) for activity in activities)
-    return [queue for queue in found if queue is not None]
+    queues = (_full_queue(trace, activity) for activity in activities)
+    return [queue for queue in queues if queue is not None]
 
 
 def _full_queue(trace: Trace, activity: DeviceActivity) -> FullQueue | None:

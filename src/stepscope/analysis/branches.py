@@ -91,9 +91,9 @@ def _graph(trace: Trace) -> _Graph | None:
 
 def _inputs(name: str, text: str, given: Mapping[str, str]) -> list[str]:
     """What a node takes in; of one that receives (``node/_12``) also the node that sent."""
-    found = [one.strip() for one in text.split(",") if one.strip()]
+    inputs = [one.strip() for one in text.split(",") if one.strip()]
     sender = _sender(name)
-    return [*found, sender] if sender in given else found
+    return [*inputs, sender] if sender in given else inputs
 
 
 def _maker(text: str, given: Mapping[str, str]) -> str | None:

@@ -53,10 +53,10 @@ class CodeLines:
     @cached_property
     def before(self) -> Bools:
         """Which slices are functions that ran when recording began: the line in their name says nothing."""
-        found = np.zeros(len(self._trace.slices), np.bool_)
+        begun_before = np.zeros(len(self._trace.slices), np.bool_)
         frames = self._trace.frames
-        found[frames.slice[frames.begun == Begun.BEFORE]] = True
-        return found
+        begun_before[frames.slice[frames.begun == Begun.BEFORE]] = True
+        return begun_before
 
     def lines(self, functions: I32, slices: I32, times: I64) -> I64:
         """Per slice and instant, the line of the function (a slice around it, or itself) that it was at; NULL where
@@ -96,9 +96,9 @@ class CodeLines:
     @cached_property
     def _call_line(self) -> I64:
         """Per slice, and at the end for none."""
-        found = np.full(len(self._trace.slices) + 1, NULL, np.int64)
-        found[self._trace.frames.slice] = self._trace.frames.call_line
-        return found
+        lines = np.full(len(self._trace.slices) + 1, NULL, np.int64)
+        lines[self._trace.frames.slice] = self._trace.frames.call_line
+        return lines
 
     def _at(self, functions: I32, times: I64) -> I64:
         """The line that a function was at at an instant, by the call that it was in, else by looks."""

@@ -40,14 +40,14 @@ class CoreWaits:
 
 def most_without_core(trace: Trace, track: int, windows: tuple[I64, I64]) -> I64:
     """The most that a thread can have waited for a core in some windows; nothing where the profile does not tell."""
-    found = core_waits(trace, track)
-    return np.zeros_like(windows[0]) if found is None else found.most(*windows)
+    waits = core_waits(trace, track)
+    return np.zeros_like(windows[0]) if waits is None else waits.most(*windows)
 
 
 def share_without_core(trace: Trace, track: int, windows: tuple[I64, I64]) -> float:
     """Of some windows the share in which a thread was ready to run and had no core; 0 where that is not told."""
-    found, total = core_waits(trace, track), int((windows[1] - windows[0]).sum())
-    return 0.0 if found is None or not total else int(found.between(*windows).sum()) / total
+    waits, total = core_waits(trace, track), int((windows[1] - windows[0]).sum())
+    return 0.0 if waits is None or not total else int(waits.between(*windows).sum()) / total
 
 
 def core_waits(trace: Trace, track: int) -> CoreWaits | None:

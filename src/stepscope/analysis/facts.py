@@ -177,7 +177,7 @@ class Facts:
     @cached_property
     def timed(self) -> tuple[int, ...]:
         """The used and the slow steps: what step times are quantiles of."""
-        return tuple(sorted((*self.used, *(found.step for found in self.slow))))
+        return tuple(sorted((*self.used, *(each.step for each in self.slow))))
 
     @cached_property
     def workload(self) -> Workload:
@@ -262,8 +262,8 @@ class Facts:
     @cached_property
     def silent_time(self) -> iv.Intervals:
         """When a thread that launches was in one of them."""
-        found = [silent.time for silent in self.silences]
-        return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
+        times = [silent.time for silent in self.silences]
+        return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *times, strict=True)))
 
     @cached_property
     def full_queues(self) -> list[FullQueue]:
@@ -300,7 +300,7 @@ class Facts:
     @cached_property
     def returning_syncs(self) -> list[Sync]:
         """The places that wait in every used step without being blocked, as what they wait for is done by then."""
-        known = np.array([s for found in self.syncs for sync in found for s in sync.slices], np.int32)
+        known = np.array([s for syncs in self.syncs for sync in syncs for s in sync.slices], np.int32)
         return returning_syncs(self.trace, self.host, self.locator, self.markers, self.used, known)
 
     @cached_property

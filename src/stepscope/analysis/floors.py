@@ -119,8 +119,8 @@ def reached_ns(work: Work, target: str) -> F64:
 
 
 def _known(work: Work, column: I64) -> F64:
-    found = column[work.owner]
-    return np.where((work.owner >= 0) & (found != NULL), found, 0).astype(np.float64)
+    owned = column[work.owner]
+    return np.where((work.owner >= 0) & (owned != NULL), owned, 0).astype(np.float64)
 
 
 def _share_of_op(work: Work) -> F64:

@@ -64,5 +64,5 @@ def _outermost_calls(trace: Trace) -> Bools:
 
 
 def _function(name: str) -> str | None:
-    found = _CALL.match(name[:_LONGEST])
-    return found["name"] if found else None
+    match = _CALL.match(name[:_LONGEST])
+    return match["name"] if match else None

@@ -60,8 +60,8 @@ class PipelineIterators:
     @property
     def slowest(self) -> IteratorUse | None:
         """The one that takes most of the waiting."""
-        found = max(self.each, key=lambda one: one.own_ns, default=None)
-        return found if found is not None and found.own_ns else None
+        slowest = max(self.each, key=lambda one: one.own_ns, default=None)
+        return slowest if slowest is not None and slowest.own_ns else None
 
 
 def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> PipelineIterators | None:
@@ -135,13 +135,13 @@ class _Told:
 
     def number(self, column: str, calls: Rows) -> int | None:
         values: I64 = getattr(self._trace.iterators, column)[self._known(calls)]
-        found = values[values != NULL]
-        return int(found[-1]) if found.size else None
+        known = values[values != NULL]
+        return int(known[-1]) if known.size else None
 
     def text(self, column: str, calls: Rows) -> str | None:
         codes = getattr(self._trace.iterators, column)[self._known(calls)]
-        found = codes[codes >= 0]
-        return self._trace.strings[int(found[-1])] if found.size else None
+        known = codes[codes >= 0]
+        return self._trace.strings[int(known[-1])] if known.size else None
 
     def _known(self, calls: Rows) -> Rows:
         order = calls[np.argsort(self._trace.slices.start_ns[calls], kind="stable")]

@@ -186,8 +186,8 @@ def _shape(trace: Trace, row: int) -> LaunchShape:
 
 
 def _sizes(trace: Trace, code: int) -> tuple[int, ...] | None:
-    found = re.findall(r"\d{1,10}", trace.strings[code][:200]) if code >= 0 else []
-    return tuple(int(size) for size in found) or None
+    digits = re.findall(r"\d{1,10}", trace.strings[code][:200]) if code >= 0 else []
+    return tuple(int(size) for size in digits) or None
 
 
 def _precision(traits: KernelTraits, of_op: str | None) -> tuple[str | None, str]:

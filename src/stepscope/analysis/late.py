@@ -44,8 +44,8 @@ def device_late(facts: Facts) -> LateWork | None:
     """Of the first device that is late, if one is."""
     awaited = awaited_ends(facts.trace, facts.activities)
     busy = iv.joined(activity.busy for activity in facts.activities)
-    found = (_late(facts, *each, busy) for each in zip(facts.activities, facts.accounts, awaited, strict=False))
-    return next((late for late in found if late is not None), None)
+    by_device = (_late(facts, *each, busy) for each in zip(facts.activities, facts.accounts, awaited, strict=False))
+    return next((late for late in by_device if late is not None), None)
 
 
 def _late(

@@ -57,8 +57,8 @@ class LazyMetrics:
     @property
     def fallbacks(self) -> tuple[Counted, ...]:
         """Ops that ran on the CPU for want of a lowering, those first that did so most often."""
-        found = [one for one in self.counted if _FALLS_BACK.match(one.name) and one.name != READS]
-        return tuple(sorted(found, key=lambda one: -one.count))
+        fallbacks = [one for one in self.counted if _FALLS_BACK.match(one.name) and one.name != READS]
+        return tuple(sorted(fallbacks, key=lambda one: -one.count))
 
     def tells(self, one: Counted) -> bool:
         """Whether it is one of these, and no bookkeeping."""

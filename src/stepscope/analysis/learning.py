@@ -22,10 +22,10 @@ _PASSES = regex(
 
 def teaches(trace: Trace) -> Bools:
     """Slices of a backward pass, of an optimizer's step, and ops of a forward pass that a backward one follows."""
-    found = np.asarray(mapped(trace.slices.name, trace.strings, _is_teaching, np.bool_))
+    teaching = np.asarray(mapped(trace.slices.name, trace.strings, _is_teaching, np.bool_))
     flows = trace.flows
-    found[flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]] = True
-    return found
+    teaching[flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]] = True
+    return teaching
 
 
 def passes(trace: Trace) -> Bools:

@@ -116,8 +116,8 @@ def _cut(markers: Markers, passed: list[Aside], every: list[Aside], learns: I64)
     )
 
 
-def _within(found: list[Aside], start: int, end: int) -> list[Aside]:
-    return [each for each in found if each.start_ns < end and each.end_ns > start]
+def _within(asides: list[Aside], start: int, end: int) -> list[Aside]:
+    return [each for each in asides if each.start_ns < end and each.end_ns > start]
 
 
 def _named(trace: Trace) -> I32:

@@ -111,19 +111,19 @@ def _is_code(trace: Trace) -> Bools:
 
 def _first(times: I64, step: I64, steps: int) -> I64:
     """Per step, the earliest of some times; before all others where it has none."""
-    found = np.full(steps, np.iinfo(np.int64).max)
-    np.minimum.at(found, step[step >= 0], times[step >= 0])
-    return np.where(found == np.iinfo(np.int64).max, np.iinfo(np.int64).min, found)
+    earliest = np.full(steps, np.iinfo(np.int64).max)
+    np.minimum.at(earliest, step[step >= 0], times[step >= 0])
+    return np.where(earliest == np.iinfo(np.int64).max, np.iinfo(np.int64).min, earliest)
 
 
 def _last(times: I64, step: I64, steps: int) -> I64:
-    found = np.full(steps, np.iinfo(np.int64).min)
-    np.maximum.at(found, step[step >= 0], times[step >= 0])
-    return found
+    latest = np.full(steps, np.iinfo(np.int64).min)
+    np.maximum.at(latest, step[step >= 0], times[step >= 0])
+    return latest
 
 
 def _sums(values: I64, chosen: Bools, step: I64, steps: int) -> I64:
-    found = np.zeros(steps, np.int64)
+    sums = np.zeros(steps, np.int64)
     rows = np.flatnonzero(chosen & (step >= 0))
-    np.add.at(found, step[rows], values[rows])
-    return found
+    np.add.at(sums, step[rows], values[rows])
+    return sums

@@ -214,8 +214,8 @@ def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[BlocksPlac
 def _where(locator: Locator, blocks: Blocks, block: int) -> Where:
     """The place of the slice around an allocation; the op is the one that the allocator names, where it does."""
     slice_, op = int(blocks.slice[block]), int(locator.trace.memory.op[blocks.row[block]])
-    found = locator.where(slice_) if slice_ >= 0 else Where()
-    return found if op < 0 else replace(found, op=locator.trace.strings[op])
+    place = locator.where(slice_) if slice_ >= 0 else Where()
+    return place if op < 0 else replace(place, op=locator.trace.strings[op])
 
 
 def _tensor(trace: Trace, row: int) -> Tensor:

@@ -50,8 +50,8 @@ def _periods_of_ops(trace: Trace, activity: DeviceActivity) -> Periods | None:
     order = np.flatnonzero(activity.launched)
     order = order[np.argsort(activity.launch[order], kind="stable")][:LONGEST_PERIOD_SEARCH]
     names, launch = trace.slices.name[activity.slice[order]], activity.launch[order]
-    found = period(names)
-    return None if found is None else (launch[np.arange(found[0], names.size, found[1])], int(launch[-1]))
+    repeats = period(names)
+    return None if repeats is None else (launch[np.arange(repeats[0], names.size, repeats[1])], int(launch[-1]))
 
 
 def _runs_of_a_program(launches: _Launches, device: int) -> Periods | None:

@@ -307,10 +307,10 @@ def _latency(ns: I64) -> Latency:
 
 
 def _parts(facts: Facts, steps: tuple[int, ...]) -> dict[Category, int]:
-    found = np.zeros(len(CATEGORIES), np.int64)
+    sums = np.zeros(len(CATEGORIES), np.int64)
     for account in facts.working:
-        found += account.parts[account.step_rows(steps)].sum(axis=0)
-    return {CATEGORIES[code]: int(found[code]) for code in np.flatnonzero(found).tolist()}
+        sums += account.parts[account.step_rows(steps)].sum(axis=0)
+    return {CATEGORIES[code]: int(sums[code]) for code in np.flatnonzero(sums).tolist()}
 
 
 def _traffic(facts: Facts, steps: tuple[int, ...]) -> MemoryTraffic | None:

@@ -64,8 +64,8 @@ def slow_steps(
     return tuple(sorted(slow, key=lambda each: each.step))
 
 
-def _others(steps: tuple[int, ...], found: tuple[SlowStep, ...]) -> tuple[int, ...]:
-    return tuple(step for step in steps if step not in {each.step for each in found})
+def _others(steps: tuple[int, ...], slow: tuple[SlowStep, ...]) -> tuple[int, ...]:
+    return tuple(step for step in steps if step not in {each.step for each in slow})
 
 
 def _without_core(steps: tuple[int, ...], step_ns: I64, no_core_ns: I64) -> tuple[SlowStep, ...]:
@@ -131,5 +131,5 @@ def _rarely_slow(
 
 def spacing(slow: tuple[SlowStep, ...]) -> int | None:
     """Every how many steps a slow one comes; None for fewer than three, or where they come irregularly."""
-    apart = np.diff([found.step for found in slow])
+    apart = np.diff([each.step for each in slow])
     return int(apart[0]) if apart.size >= 2 and (apart == apart[0]).all() else None

@@ -126,10 +126,10 @@ def tiled_rows(
 
 def _last_of_step(ends: I64, which: Bools, step: I64, count: int) -> list[int]:
     """When the last of some ops of each of ``count`` steps ends; long before everything where a step has none."""
-    found = np.full(count, np.iinfo(np.int64).min)
+    last = np.full(count, np.iinfo(np.int64).min)
     chosen = which & (step >= 0)
-    np.maximum.at(found, step[chosen], ends[chosen])
-    return [int(end) for end in found.tolist()]
+    np.maximum.at(last, step[chosen], ends[chosen])
+    return [int(end) for end in last.tolist()]
 
 
 def _without_empty_margins(device: int, bounds: list[int], steps: list[int | None], phases: list[str]) -> DeviceRows:

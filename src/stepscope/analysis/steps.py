@@ -181,8 +181,8 @@ def _by_source(trace: Trace) -> dict[int, list[Mark]]:
     return by_source
 
 
-def _ends_step(trace: Trace, found: list[Mark]) -> bool:
-    marker = step_marker(trace.name_of(found[0][0]))
+def _ends_step(trace: Trace, marks: list[Mark]) -> bool:
+    marker = step_marker(trace.name_of(marks[0][0]))
     return marker is not None and marker.ends_step
 
 
@@ -304,8 +304,8 @@ def _calls(trace: Trace) -> Markers | None:
 
 
 def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
-    found = repeated_steps(trace, activities)
-    return None if found is None else _inferred(found, "repetition of the launches")
+    repeated = repeated_steps(trace, activities)
+    return None if repeated is None else _inferred(repeated, "repetition of the launches")
 
 
 def _inferred(bounds: tuple[I64, I64], source: str) -> Markers:

@@ -90,8 +90,8 @@ def _step_ends(facts: Facts, account: Account) -> I64:
 @shared
 def _first_ends(facts: Facts) -> I64:
     """When the first of the devices that work ends each used step."""
-    found: I64 = np.minimum.reduce([_step_ends(facts, one) for one in facts.working])
-    return found
+    ends: I64 = np.minimum.reduce([_step_ends(facts, one) for one in facts.working])
+    return ends
 
 
 def step_time(facts: Facts) -> tuple[int | None, int | None]:

@@ -97,8 +97,8 @@ class _Queues:
     def first_from(self, queue: I64, times_ns: I64) -> I64:
         """The op launched first at or after an instant on a queue, one of each per row; -1 for none."""
         at = self._place(queue, np.searchsorted(self._times, times_ns))
-        found = np.append(self._number, -2)[at] == queue
-        return np.where(found, np.append(self._op, -1)[at], -1)
+        is_queued = np.append(self._number, -2)[at] == queue
+        return np.where(is_queued, np.append(self._op, -1)[at], -1)
 
     def last_until(self, queue: I64, times_ns: I64) -> tuple[I64, I64]:
         """Launch and end of the op launched last at or before an instant on a queue; NULL and UNKNOWN_END for none."""

@@ -255,8 +255,10 @@ class Locator:
         """Annotations, and ranges that could mark the end of a step (``Optimizer.step#...``): they too say where."""
         slices = self.trace.slices
         ends = [code for code, name in enumerate(self.trace.strings) if (m := step_marker(name)) and m.ends_step]
-        found: Bools = (slices.kind == Kind.ANNOTATION) | ((slices.kind == Kind.STEP) & among(slices.name, ends))
-        return found
+        is_annotation: Bools = (slices.kind == Kind.ANNOTATION) | (
+            (slices.kind == Kind.STEP) & among(slices.name, ends)
+        )
+        return is_annotation
 
     def _nearest(self, chosen: Bools) -> I32:
         """Per slice, the name of the innermost chosen slice around it."""

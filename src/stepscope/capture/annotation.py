@@ -65,13 +65,13 @@ class _Imported:
 
     def look(self) -> None:
         """Look them up; those that are imported only by half lack names, and are tried again the next time."""
-        modules, found, complete = len(_modules), [], True
+        modules, enabled, complete = len(_modules), [], True
         for name in [name for name in _FRAMEWORKS if name in _modules]:
             try:
-                found.append((name, _FRAMEWORKS[name][0](_modules[name])))
+                enabled.append((name, _FRAMEWORKS[name][0](_modules[name])))
             except Exception:  # noqa: BLE001  Whatever such a module raises.
                 complete = False
-        self.enabled, self.modules = tuple(found), modules if complete else 0
+        self.enabled, self.modules = tuple(enabled), modules if complete else 0
 
 
 _imported = _Imported()

@@ -146,8 +146,8 @@ def collected(scratch: str, folder: str, options: Options) -> list[str]:
         if options.tensorboard:
             folder = os.path.join(folder, "plugins", "profile", file_stem())
             os.makedirs(folder)
-        found = sorted(glob.glob(os.path.join(scratch, "**", "*.xplane.pb"), recursive=True))
-        return [placed(path, folder, ".xplane.pb", options.max_bytes) for path in found]
+        paths = sorted(glob.glob(os.path.join(scratch, "**", "*.xplane.pb"), recursive=True))
+        return [placed(path, folder, ".xplane.pb", options.max_bytes) for path in paths]
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -180,12 +180,12 @@ def into_serving(counting: Counting, module: Any) -> None:
 class Outermost(threading.Thread):
     """Looks for the modules that are called by no other, for as long as ``looks`` says."""
 
-    def __init__(self, torch: Any, found: Callable[[Any], None], looks: Callable[[], bool]) -> None:
+    def __init__(self, torch: Any, tell: Callable[[Any], None], looks: Callable[[], bool]) -> None:
         super().__init__(name="stepscope-outermost", daemon=True)
         module = torch.nn.Module
         names = ("_wrapped_call_impl", "_call_impl")  # The first is PyTorch 2.0's and later.
         self._codes = {getattr(module, name).__code__ for name in names if hasattr(module, name)}
-        self._found, self._looks = found, looks
+        self._tell, self._looks = tell, looks
 
     def run(self) -> None:
         """Look, and pause."""
@@ -205,7 +205,7 @@ class Outermost(threading.Thread):
             outermost = self._outermost(innermost)
             module = None if outermost is None else outermost.f_locals.get("self")
             if module is not None:
-                self._found(module)
+                self._tell(module)
 
     def _outermost(self, frame: FrameType | None) -> FrameType | None:
         outermost = None

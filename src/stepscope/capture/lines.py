@@ -117,8 +117,8 @@ class ThreadLines:
     def facts(self) -> dict[str, Any]:
         """The looks, for a manifest, and of each function met its file, first line and name, and at which line it calls
         what; nothing where it found none."""
-        found = self.looks()
-        return {"looks": found | {"calls": self._calls()}} if found else {}
+        looks = self.looks()
+        return {"looks": looks | {"calls": self._calls()}} if looks else {}
 
     def cost(self) -> dict[str, Any]:
         """What looking took and in how much time, for a manifest; nothing where it never looked."""
@@ -183,15 +183,15 @@ def _steps(values: array[int]) -> list[int]:
 def _scheduled(thread: int | None) -> int | None:
     """A file in which Linux says how long a thread ran and how long it waited for a core; None where there is none."""
     try:
-        found = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY)
+        descriptor = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY)
     except OSError:
         return None
     try:
-        _waited(found)
+        _waited(descriptor)
     except (OSError, IndexError, ValueError):
-        os.close(found)
+        os.close(descriptor)
         return None
-    return found
+    return descriptor
 
 
 def _waited(scheduled: int) -> int:

@@ -37,5 +37,5 @@ def _quota() -> float | None:
 
 def children() -> int | None:
     """Processes that this one has made with ``multiprocessing``, as loaders do; None where it is not in use."""
-    found = getattr(sys.modules.get("multiprocessing.process"), "_children", None)
-    return None if found is None else len(found)
+    running = getattr(sys.modules.get("multiprocessing.process"), "_children", None)
+    return None if running is None else len(running)

@@ -72,9 +72,9 @@ class Manifest:
     def write(self, options: Options | None, **facts: Any) -> str:
         """Write the file, in one step; its path. Raises OSError where the disk does."""
         self.facts.update(facts)
-        found = rank_and_world()
+        place = rank_and_world()
         # A job that has ended its process group no longer knows.
-        rank, world = self._place = found if found[0] is not None else self._place
+        rank, world = self._place = place if place[0] is not None else self._place
         os.makedirs(self.folder, exist_ok=True)
         if self._path is None:
             self._path = os.path.join(self.folder, file_stem() + ENDING)

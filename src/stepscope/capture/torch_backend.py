@@ -200,8 +200,8 @@ def _collection_range() -> Callable[[], Any] | None:
 
 def _anything(profile: Any) -> bool:
     """Whether it holds an op or a range."""
-    found = getattr(profile.profiler, "kineto_results", None)
-    return found is None or any(True for event in found.events() if not event.name().startswith(_NO_WORK))
+    results = getattr(profile.profiler, "kineto_results", None)
+    return results is None or any(True for event in results.events() if not event.name().startswith(_NO_WORK))
 
 
 def _is_of_the_cpu(profile: Any) -> bool:

@@ -184,10 +184,13 @@ class TensorflowBackend(XPlaneBackend):
         """Stacks, and the log of where ops were placed."""
         context: Any = import_module("tensorflow.python.eager.context")
         placed = bool(context.context().log_device_placement)
-        found = {**super().switches(), "device_placement": {"on": placed, "adds": "why ops run on the host"}}
+        switches = {**super().switches(), "device_placement": {"on": placed, "adds": "why ops run on the host"}}
         if _release(self.version()) >= _NO_PYTHON_FROM:
-            found["stacks"] |= {"on": False, "instead": "stepscope capture, from tf.profiler.experimental.server.start"}
-        return found
+            switches["stacks"] |= {
+                "on": False,
+                "instead": "stepscope capture, from tf.profiler.experimental.server.start",
+            }
+        return switches
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -165,7 +165,7 @@ def _wanted(
     from stepscope.formats.find import joined
     from stepscope.inputs.joined import parts_of
 
-    sources, skipped, statuses = _found(paths, verbose=verbose)
+    sources, skipped, statuses = _sources(paths, verbose=verbose)
     ended.statuses += statuses
     sources = [part for one in sources for part in parts_of(one)] if separately else joined(sources)
     job = None if separately else ranks(sources, asked.rank_pattern, asked.rank, skipped)
@@ -253,7 +253,7 @@ def _html(runs: Iterator[Opened], out: str | None) -> None:
         write_text(Path(str(out)), html_file(pages))
 
 
-def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Skipped], list[Exit]]:
+def _sources(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Skipped], list[Exit]]:
     """What the paths lead to, what else lies there, and a status for each that leads nowhere; says what a user should
     know of either."""
     from stepscope.formats.find import MOST_RANKS, find, grouped  # Not loaded for --help and --version.

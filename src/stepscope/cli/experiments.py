@@ -73,8 +73,8 @@ def _baseline(changed: Recording, all_runs: list[Recording]) -> Recording | None
 
 def _step_ns(run: Recording) -> int | None:
     """What a step took while it was not recorded."""
-    found = (run.facts.get("step_ns") or {}).get("unrecorded")
-    return found if isinstance(found, int) else None
+    step_ns = (run.facts.get("step_ns") or {}).get("unrecorded")
+    return step_ns if isinstance(step_ns, int) else None
 
 
 def _input_ns(run: Recording) -> int | None:

@@ -71,10 +71,10 @@ def diagnosed(recorded: list[Recording]) -> RecordedDiagnosis:
     return shown
 
 
-def with_profiles(found: list[Recording]) -> list[Recording]:
+def with_profiles(recordings: list[Recording]) -> list[Recording]:
     """Of several processes those that made steps and left a profile; where none did, those of which a stretch of time
     was recorded."""
-    left = [each for each in found if each.profiles]
+    left = [each for each in recordings if each.profiles]
     return [each for each in left if each.steps] or left
 
 

@@ -38,7 +38,7 @@ _PLACES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "NODE_RANK", "GROUP_R
 
 def runs(out: Path) -> list[Path]:
     """Run folders, oldest first."""
-    numbers = {int(found[1]): each for each in _folders(out) if (found := _NAME.fullmatch(each.name))}
+    numbers = {int(match[1]): each for each in _folders(out) if (match := _NAME.fullmatch(each.name))}
     return [numbers[number] for number in sorted(numbers)]
 
 

@@ -29,10 +29,10 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _budget(_: click.Context, __: click.Parameter, text: str) -> float:
-    found = _BUDGET.fullmatch(text)
-    if found is None or not float(found[1]):
+    match = _BUDGET.fullmatch(text)
+    if match is None or not float(match[1]):
         raise click.BadParameter(f"{text!r} is no time; write one like 90s, 10m or 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 @click.command("try", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

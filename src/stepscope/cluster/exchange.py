@@ -33,8 +33,8 @@ def of_job(facts: JobFacts, asked: Asked) -> ReportedExchange:
     """Of a job; gradients by its first rank."""
     first, hosts = facts.partials[0], {partial.host for partial in facts.partials}
     one_host = False if len(hosts - {None}) > 1 else None if None in hosts or facts.missing else True
-    found = gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, asked)
-    return _exchange(facts, asked, found)
+    estimate = gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, asked)
+    return _exchange(facts, asked, estimate)
 
 
 def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> ReportedExchange:
@@ -48,6 +48,6 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> ReportedExch
     return _exchange(alone, asked, estimate) if len(table) else ReportedExchange(None, estimate, ranks_known=False)
 
 
-def _exchange(facts: JobFacts, asked: Asked, found: Gradients | None) -> ReportedExchange:
+def _exchange(facts: JobFacts, asked: Asked, estimate: Gradients | None) -> ReportedExchange:
     told = any(partial.rank is not None for partial in facts.partials) or len(facts.partials) > 1
-    return ReportedExchange(traffic(facts, asked.bandwidth)[:_SHOWN], found, told)
+    return ReportedExchange(traffic(facts, asked.bandwidth)[:_SHOWN], estimate, told)

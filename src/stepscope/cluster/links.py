@@ -103,10 +103,10 @@ def _usual(series: list[_Series]) -> list[F64]:
 
 
 def _median(table: F64) -> F64:
-    found = np.full(table.shape[1], math.nan)
+    medians = np.full(table.shape[1], math.nan)
     known = ~np.isnan(table).all(axis=0)
-    found[known] = np.nanmedian(table[:, known], axis=0)
-    return found
+    medians[known] = np.nanmedian(table[:, known], axis=0)
+    return medians
 
 
 def _compared(facts: JobFacts, one: _Series, usual: F64, siblings: tuple[int, bool], tests: int) -> SlowLink | None:

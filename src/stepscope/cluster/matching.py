@@ -239,8 +239,8 @@ def _by_number(signs: list[I64], numbers: list[I64]) -> list[I64]:
 
 
 def _most_common(values: I64) -> int:
-    found, counts = np.unique(values, return_counts=True)
-    return int(found[counts == counts.max()].max())
+    different, counts = np.unique(values, return_counts=True)
+    return int(different[counts == counts.max()].max())
 
 
 def _ordinal(codes: I64) -> I64:

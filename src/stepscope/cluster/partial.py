@@ -146,22 +146,24 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
 
 def _collectives(facts: Facts) -> Collectives:
     """Groups of ten thousand ranks are named by every one of them: ranks in a row, or so many apart, as a range."""
-    found = facts.collectives
-    return replace(found, groups=tuple(replace(group, ranks=_ranged(group.ranks)) for group in found.groups))
+    collectives = facts.collectives
+    return replace(
+        collectives, groups=tuple(replace(group, ranks=_ranged(group.ranks)) for group in collectives.groups)
+    )
 
 
 def _ranged(ranks: Sequence[int] | None) -> Sequence[int] | None:
     if ranks is None or len(ranks) < 2 or ranks[0] == ranks[1]:
         return ranks
-    found = range(ranks[0], ranks[-1] + (1 if ranks[1] > ranks[0] else -1), ranks[1] - ranks[0])
-    return found if len(found) == len(ranks) and all(map(eq, found, ranks)) else ranks
+    even = range(ranks[0], ranks[-1] + (1 if ranks[1] > ranks[0] else -1), ranks[1] - ranks[0])
+    return even if len(even) == len(ranks) and all(map(eq, even, ranks)) else ranks
 
 
 def _plain(finding: Finding) -> Finding:
     """A finding without what only a replay of its own trace can use."""
     parts = tuple(replace(part, change=Change()) for part in finding.fix_set)
-    found = replace(finding, change=None, next_waits=(), loading=None, fix_set=parts)
-    return replace(found, evidence=finding.evidence[:_EVIDENCE])
+    plain = replace(finding, change=None, next_waits=(), loading=None, fix_set=parts)
+    return replace(plain, evidence=finding.evidence[:_EVIDENCE])
 
 
 def _device(account: Account) -> int:

@@ -169,9 +169,9 @@ class _Walk:
 
     def _place(self, partial: int, row: int) -> _Place | None:
         if partial not in self._places:
-            found: dict[int, _Place] = {}
+            places: dict[int, _Place] = {}
             for group, lane in self._lanes[partial]:
                 for column in np.flatnonzero(group.matched.at[lane] >= 0).tolist():
-                    found[int(group.matched.at[lane, column])] = group, lane, column
-            self._places[partial] = found
+                    places[int(group.matched.at[lane, column])] = group, lane, column
+            self._places[partial] = places
         return self._places[partial].get(row)

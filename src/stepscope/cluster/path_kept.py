@@ -96,13 +96,13 @@ def _atoms(path: CriticalPath, cuts: I64) -> tuple[I64, I64, I64]:
 
 def _runs(facts: Facts, path: CriticalPath) -> I32:
     """Per element, the collective that it is the run of."""
-    found = np.full(path.dur.size, _NONE, np.int32)
+    of_stretch = np.full(path.dur.size, _NONE, np.int32)
     devices = np.concatenate([np.full(len(a), a.device, np.int32) for a in facts.activities])
     runs = np.flatnonzero((path.category == Category.COLLECTIVE.code) & (path.op >= 0))
     for device in np.unique(devices[path.op[runs]]).tolist():
         mine = runs[devices[path.op[runs]] == device]
-        found[mine] = _around(facts.collectives, device, path.start[mine], path.start[mine] + path.dur[mine])
-    return found
+        of_stretch[mine] = _around(facts.collectives, device, path.start[mine], path.start[mine] + path.dur[mine])
+    return of_stretch
 
 
 def _around(table: Collectives, device: int, start: I64, end: I64) -> I32:

@@ -46,7 +46,7 @@ class Read(NamedTuple):
     """What became of a rank."""
 
     task: Task
-    found: Partial | Failed
+    outcome: Partial | Failed
     again: bool = False
     """It was read once more, as whoever read it first was lost."""
 

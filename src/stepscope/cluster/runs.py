@@ -149,4 +149,4 @@ def _apart(profiles: Sequence[Told]) -> list[list[Told]]:
 
 def _without_rank(one: Told) -> str:
     """A profile's path with the rank's number, wherever it stands, left out."""
-    return _DIGITS.sub(lambda found: "" if int(found[0]) == one.rank else found[0], str(one.source.path))
+    return _DIGITS.sub(lambda digits: "" if int(digits[0]) == one.rank else digits[0], str(one.source.path))

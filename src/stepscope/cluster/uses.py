@@ -136,9 +136,9 @@ def spreads(ranks: Sequence[int], each: Sequence[Uses]) -> list[Spread]:
     return [_spread(name, uses) for name, uses in uses_of.items()]
 
 
-def dearest(found: Sequence[Spread]) -> list[Spread]:
+def dearest(uses: Sequence[Spread]) -> list[Spread]:
     """Those that take most of all ranks together."""
-    return sorted(found, key=lambda one: -one.mean * one.ranks)[:USES_KEPT]
+    return sorted(uses, key=lambda one: -one.mean * one.ranks)[:USES_KEPT]
 
 
 def _spread(name: Name, uses: list[OneUse]) -> Spread:

@@ -60,10 +60,10 @@ def kernel_changes(before: StepWork, after: StepWork) -> list[ItemChange]:
 
 
 def _by_name(run: StepWork) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = {}
+    by_name: dict[str, list[Item]] = {}
     for item in run.by("name", "op", "dims", "layer"):
-        found.setdefault(str(item.labels[0]), []).append(item)
-    return found
+        by_name.setdefault(str(item.labels[0]), []).append(item)
+    return by_name
 
 
 def _renamed(gone: dict[str, list[Item]], new: dict[str, list[Item]]) -> dict[str, str]:

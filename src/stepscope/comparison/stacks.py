@@ -66,14 +66,14 @@ def stacks(facts: Facts) -> Stacks:
         total.update({len(nodes) + k: ns for k, ns in enumerate(sums.tolist())})
         nodes += [(int(one), int(name)) for one, name in keys.T]
     paths: list[tuple[str, ...]] = []
-    found: Stacks = defaultdict(int)
+    totals: Stacks = defaultdict(int)
     for at_node, (caller_node, name) in enumerate(nodes):
         path, told = paths[caller_node] if caller_node >= 0 else (), _told(names[name])
         if not told.startswith(_PLUMBING):
             path = (*path, told)
-            found[path] += total[at_node]
+            totals[path] += total[at_node]
         paths.append(path)
-    return {path: ns // len(used) for path, ns in found.items()}
+    return {path: ns // len(used) for path, ns in totals.items()}
 
 
 def calls(before: Stacks, after: Stacks) -> tuple[Call, ...]:
@@ -107,10 +107,10 @@ def _within(start: I64, end: I64, begin: I64, dur: I64) -> I64:
 
 def _callers(parent: I32, kind: np.ndarray[tuple[int], np.dtype[np.uint8]], rows: Rows) -> I64:
     """The Python function around each, -1 for none: calls and ops between them are none."""
-    found = parent[rows].astype(np.int64)
-    while (other := np.flatnonzero((found >= 0) & ~np.isin(kind[found], _FUNCTIONS))).size:
-        found[other] = parent[found[other]]
-    return found
+    callers = parent[rows].astype(np.int64)
+    while (other := np.flatnonzero((callers >= 0) & ~np.isin(kind[callers], _FUNCTIONS))).size:
+        callers[other] = parent[callers[other]]
+    return callers
 
 
 def _by_depth(depth: np.ndarray[tuple[int], np.dtype[np.int16]]) -> Iterator[Rows]:

@@ -70,9 +70,9 @@ def slices_as_evidence(facts: Facts, slices: list[int], *, device: int | None = 
 def placed(facts: Facts, places: Iterable[Place]) -> tuple[Where, ...]:
     """The places that are more than a name, longest first, with the time that passes there; a function as a whole, of
     which lines are known too, behind these."""
-    found = dict.fromkeys(timed(facts, place.where, place.ns) for place in places if place.where)
-    lines = {(where.file, where.function) for where in found if not where.defined}
-    return tuple(sorted(found, key=lambda where: where.defined and (where.file, where.function) in lines))
+    code_places = dict.fromkeys(timed(facts, place.where, place.ns) for place in places if place.where)
+    lines = {(where.file, where.function) for where in code_places if not where.defined}
+    return tuple(sorted(code_places, key=lambda where: where.defined and (where.file, where.function) in lines))
 
 
 def timed(facts: Facts, where: Where, ns: int) -> Where:

@@ -85,5 +85,5 @@ def less(stretches: HostStretches, but: iv.Intervals, least_ns: int) -> HostStre
 
 def booked_in(facts: Facts, account: Account, cause: Category, time: iv.Intervals) -> int:
     """What an account books to a cause in some time, per used step in ns."""
-    found = stretches_of(facts, account, cause)
-    return facts.per_step(iv.measure(iv.intersect(iv.union(found.start, found.end), time)))
+    stretches = stretches_of(facts, account, cause)
+    return facts.per_step(iv.measure(iv.intersect(iv.union(stretches.start, stretches.end), time)))

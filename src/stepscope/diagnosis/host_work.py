@@ -324,7 +324,7 @@ def comes_back(facts: Facts, work: HostWork, share: float | None) -> bool:
     """Whether at least a share of the steps hold some of it, and more than one does. Steps set apart for the same cause
     count too: else the half of them that took less of it would be nobody's.
     """
-    slow = sum(found.cause is work.cause for found in facts.slow)
+    slow = sum(each.cause is work.cause for each in facts.slow)
     return share is None or work.steps + slow >= max(2, share * (len(facts.used) + slow))
 
 

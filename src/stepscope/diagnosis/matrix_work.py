@@ -44,10 +44,10 @@ Kernel = KernelGroup | KernelUse
 
 @shared
 def _uses_of_devices(facts: Facts) -> dict[int, list[KernelUse]]:
-    found: dict[int, list[KernelUse]] = {}
+    by_device: dict[int, list[KernelUse]] = {}
     for use in facts.kernels.uses:
-        found.setdefault(use.device, []).append(use)
-    return found
+        by_device.setdefault(use.device, []).append(use)
+    return by_device
 
 
 @record

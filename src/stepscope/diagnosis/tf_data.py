@@ -202,9 +202,9 @@ def _holds(outer: IteratorUse, inner: IteratorUse) -> bool:
     return inner.path[: len(outer.path)] == outer.path
 
 
-def _ahead(found: PipelineIterators) -> list[str | RemedyPart]:
+def _ahead(iterators: PipelineIterators) -> list[str | RemedyPart]:
     """That nothing works ahead of the step: above every dataset that does work stands no prefetch."""
-    if any(one.kind == "Prefetch" and not any(map(_works, one.path[:-1])) for one in found.each):
+    if any(one.kind == "Prefetch" and not any(map(_works, one.path[:-1])) for one in iterators.each):
         return []
     return ["Nothing works ahead of the step: end the pipeline with", *AUTO, "    dataset.prefetch(AUTO)"]
 

@@ -88,7 +88,7 @@ def verdict(facts: Facts) -> tuple[str, str]:
     sentence, bottleneck = _usual_verdict(facts)
     if not facts.slow:
         return sentence, bottleneck
-    count, longest = len(facts.slow), max(facts.slow, key=lambda found: found.excess_ns)
+    count, longest = len(facts.slow), max(facts.slow, key=lambda each: each.excess_ns)
     took = format_ns(int(facts.step_ns[longest.step]))
     return f"{sentence} {count} of {len(facts.timed)} steps took much longer, up to {took}.", bottleneck
 

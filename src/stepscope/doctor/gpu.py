@@ -166,7 +166,7 @@ def other_profiler(case: Case) -> CheckOutcome:
 
 def _running(case: Case) -> dict[str, str]:
     """Process numbers by the name of the program."""
-    found = {}
+    processes = {}
     for path in case.host.glob("/proc/[0-9]*/comm"):
-        found[(case.host.read(path) or "").strip()] = path.split("/")[2]
-    return found
+        processes[(case.host.read(path) or "").strip()] = path.split("/")[2]
+    return processes

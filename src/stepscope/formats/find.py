@@ -81,13 +81,13 @@ def joined(sources: Sequence[Source]) -> list[Source]:
     return join(sources, is_step_stats)
 
 
-def first(found: Found, path: str, most: int = MOST_PROFILES) -> Found:
+def first(inputs: Found, path: str, most: int = MOST_PROFILES) -> Found:
     """The first profiles of those that were found, and a note on the others."""
-    if len(found.sources) <= most:
-        return found
-    note = f"{path}: the first {most} of {len(found.sources):,} profiles are read; name others to read them"
-    rest = tuple(Skipped(source.path, "is one profile too many", True) for source in found.sources[most:])
-    return Found(found.sources[:most], found.skipped + rest, (*found.notes, note))
+    if len(inputs.sources) <= most:
+        return inputs
+    note = f"{path}: the first {most} of {len(inputs.sources):,} profiles are read; name others to read them"
+    rest = tuple(Skipped(source.path, "is one profile too many", True) for source in inputs.sources[most:])
+    return Found(inputs.sources[:most], inputs.skipped + rest, (*inputs.notes, note))
 
 
 def every(folder: str) -> list[Source]:

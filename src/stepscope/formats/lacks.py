@@ -48,8 +48,8 @@ def notices(trace: Trace) -> int:
 
 def counted(trace: Trace, lacks: Sequence[Lack]) -> list[tuple[int, str]]:
     """What a trace has of what a format lacks: number and words."""
-    found = [(lack.count(trace), lack.what) for lack in lacks if lack.count is not None]
-    return [(number, what) for number, what in found if number]
+    counts = [(lack.count(trace), lack.what) for lack in lacks if lack.count is not None]
+    return [(number, what) for number, what in counts if number]
 
 
 def programs() -> Lack:

@@ -49,15 +49,15 @@ class Reader:
     @property
     def arguments(self) -> Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None:
         """Everything the file says about the events at some ``slices.offset``."""
-        found: Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None = self._of_home("arguments")
-        return found
+        arguments: Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None = self._of_home("arguments")
+        return arguments
 
     @property
     def beyond(self) -> Callable[[Source, bool], list[tuple[int, str]]] | None:
         """How much a file holds of what no table does, in words, where that is known of the format; with the second
         argument, of what ``Info.header`` does not hold either."""
-        found: Callable[[Source, bool], list[tuple[int, str]]] | None = self._of_home("beyond")
-        return found
+        beyond: Callable[[Source, bool], list[tuple[int, str]]] | None = self._of_home("beyond")
+        return beyond
 
     def _of_home(self, name: str) -> Any:
         return getattr(import_module(f"stepscope.formats.{self.home}"), name, None)

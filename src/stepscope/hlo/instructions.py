@@ -234,8 +234,8 @@ def _listed_groups(data: U8, messages: Spans, number: int = 49) -> dict[int, str
     """Groups written out device by device."""
     groups = children(data, messages, number)
     members = number_lists(data, groups.spans, 1)
-    found = by_row(groups.parent, [f"{{{_joined(members.get(row, []))}}}" for row in range(len(groups))])
-    return {message: f"{{{','.join(texts)}}}" for message, texts in found.items()}
+    by_message = by_row(groups.parent, [f"{{{_joined(members.get(row, []))}}}" for row in range(len(groups))])
+    return {message: f"{{{','.join(texts)}}}" for message, texts in by_message.items()}
 
 
 def _iota_groups(data: U8, messages: Spans) -> dict[int, str]:

@@ -40,8 +40,8 @@ class Instruction:
 
     def number(self, field: int, otherwise: int = 0) -> int:
         """A number field; the last counts."""
-        found = self.numbers(field)
-        return found[-1] if found else otherwise
+        numbers = self.numbers(field)
+        return numbers[-1] if numbers else otherwise
 
     def part(self, field: int) -> bytes:
         """A message or text field, empty where it has none."""
@@ -176,11 +176,11 @@ def _signed(value: int) -> int:
 
 
 def _last_bytes(message: bytes, field: int) -> bytes:
-    found = b""
+    last = b""
     for number, value in fields(message):
         if number == field and isinstance(value, bytes):
-            found = value
-    return found
+            last = value
+    return last
 
 
 def part_numbers(message: bytes, field: int) -> tuple[int, ...]:
@@ -195,5 +195,5 @@ def parts(message: bytes, field: int) -> tuple[bytes, ...]:
 
 def first_number(message: bytes, field: int, otherwise: int = 0) -> int:
     """A number of a message inside an instruction."""
-    found = part_numbers(message, field)
-    return found[-1] if found else otherwise
+    values = part_numbers(message, field)
+    return values[-1] if values else otherwise

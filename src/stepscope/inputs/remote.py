@@ -104,10 +104,10 @@ def shards(url: str, most: int) -> tuple[list[Shard], bool]:
     return [Shard(fs.unstrip_protocol(name), info.get("size")) for name, info in files[:most]], len(listed) > most
 
 
-def heads(found: list[Shard], look: Callable[[Shard], T]) -> list[T]:
+def heads(files: list[Shard], look: Callable[[Shard], T]) -> list[T]:
     """What ``look`` says of each, many at once."""
     with ThreadPoolExecutor(_LOOKS) as executor:
-        return list(executor.map(look, found))
+        return list(executor.map(look, files))
 
 
 def _listed(fs: Any, path: str) -> dict[str, dict[str, Any]]:

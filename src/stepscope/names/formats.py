@@ -153,8 +153,8 @@ def _mangled(text: str, about: str) -> Precision | None:
     """Composable Kernel writes bf16 as unsigned short, ``t``, in operand, operand, accumulator order."""
     if not text.startswith(("_ZN2ck", "_ZN7ck_tile")):
         return None
-    found = [(match.start(), p) for p, pattern in _CK_TYPES if (match := pattern.search(text))]
-    return min(found)[1] if found else None
+    starts = [(match.start(), p) for p, pattern in _CK_TYPES if (match := pattern.search(text))]
+    return min(starts)[1] if starts else None
 
 
 def _template_type(text: str, about: str) -> Precision | None:
@@ -189,8 +189,8 @@ def _math_letter(text: str, about: str) -> Precision | None:
 
 def _pointer_type(text: str, about: str) -> Precision | None:
     """The first pointer parameter with a format; a scalar parameter says nothing of the data."""
-    found = (_first_type(match[1]) for match in _POINTER.finditer(text))
-    return next((precision for precision in found if precision is not None), None)
+    types = (_first_type(match[1]) for match in _POINTER.finditer(text))
+    return next((precision for precision in types if precision is not None), None)
 
 
 _READERS: tuple[tuple[Callable[[str, str], Precision | None], str], ...] = (

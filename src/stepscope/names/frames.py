@@ -15,8 +15,8 @@ _PROFILER = regex(r"(?:^|/)torch/(?:autograd/profiler(?:_util)?|profiler/profile
 
 def frame_parts(name: str) -> tuple[str, int, str] | None:
     """File, line and function; None for built-ins and modules."""
-    found = _FRAME.match(name)
-    return (_plain(found["file"]), int(found["line"]), found["function"]) if found else None
+    match = _FRAME.match(name)
+    return (_plain(match["file"]), int(match["line"]), match["function"]) if match else None
 
 
 def _plain(path: str) -> str:

@@ -52,8 +52,8 @@ def says_batch(name: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """Those of a function's name, or of a range's."""
-    found = _FRAME.match(text)
-    return _split(found["function"] if found else text)
+    match = _FRAME.match(text)
+    return _split(match["function"] if match else text)
 
 
 def _split(text: str) -> list[str]:

@@ -52,10 +52,10 @@ def group_size(text: str) -> int | None:
 
 
 def _from_iota(text: str) -> _Devices | None:
-    found = _IOTA.match(text)
-    if found is None:
+    match = _IOTA.match(text)
+    if match is None:
         return None
-    return _cut(_numbers(found[3]), _numbers(found[4] or ""), int(found[1]), int(found[2]))
+    return _cut(_numbers(match[3]), _numbers(match[4] or ""), int(match[1]), int(match[2]))
 
 
 def _from_mesh(text: str) -> _Devices | None:

@@ -145,9 +145,9 @@ def _vllm(match: re.Match[str]) -> Iteration:
     )
 
 
-def _vllm_earlier(found: re.Match[str]) -> Iteration:
+def _vllm_earlier(match: re.Match[str]) -> Iteration:
     """A request that was in the batch decodes, or is at a later piece of its prompt: that is not told."""
-    new, cached = int(found["new"]), int(found["cached"])
+    new, cached = int(match["new"]), int(match["cached"])
     only_new = ServingPhase.PREFILL if new else ServingPhase.IDLE
     return Iteration(VLLM, ServingPhase.UNKNOWN if cached else only_new, requests=new + cached)
 

@@ -349,5 +349,5 @@ _FRAMEWORKS = (
 
 def framework_of(names: Iterable[str]) -> str | None:
     """The framework whose host events these are; None where no name tells."""
-    found = {framework for name in names for framework, pattern in _FRAMEWORKS if pattern.match(name)}
-    return next((framework for framework, _ in _FRAMEWORKS if framework in found), None)
+    named = {framework for name in names for framework, pattern in _FRAMEWORKS if pattern.match(name)}
+    return next((framework for framework, _ in _FRAMEWORKS if framework in named), None)

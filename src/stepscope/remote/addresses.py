@@ -64,10 +64,10 @@ def parsed(text: str) -> tuple[Address, ...]:
 
 
 def _one(text: str) -> Address:
-    found = re.fullmatch(r"(?:grpc://)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s\[\]:/]+)):([0-9]{1,5})", text)
-    if found is None or not 0 < int(found[3]) < 65536:
+    match = re.fullmatch(r"(?:grpc://)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s\[\]:/]+)):([0-9]{1,5})", text)
+    if match is None or not 0 < int(match[3]) < 65536:
         raise UsageError(f"{text or 'an empty address'}: an address is HOST:PORT, as localhost:9012")
-    return Address(found[1] or found[2], int(found[3]))
+    return Address(match[1] or match[2], int(match[3]))
 
 
 def check_listening(address: Address) -> None:

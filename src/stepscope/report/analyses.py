@@ -45,9 +45,9 @@ def analyses(facts: Facts) -> Analyses:
                 "gaps": [_gap(gap) for gap in longest_gaps(facts)],
             },
             "launch_delay": [_delay(facts, at) for at in range(len(facts.delays))],
-            "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
-            "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
-            "overlap": [_overlap(facts, found) for found in overlaps(facts)],
+            "syncs": [_sync(facts, at, sync) for at, syncs in enumerate(facts.syncs) for sync in syncs],
+            "copies": [_copy(facts, at, copies) for at, ways in enumerate(facts.copies) for copies in ways],
+            "overlap": [_overlap(facts, each) for each in overlaps(facts)],
             "critical_path": critical.entry(facts),
             "kernels": efficiency.kernels(facts),
             "roofline": efficiency.roofline(facts),
@@ -191,17 +191,17 @@ def _xla(facts: Facts, xla: XlaFacts) -> programs.Xla:
         },
         "compilations": [
             {
-                "step": found.step,
-                "start_ns": int(facts.trace.slices.start_ns[found.slice]),
-                "dur_ns": found.ns,
-                "module": found.module,
-                "parameters": found.parameters,
-                "previous_parameters": found.previous,
-                "changed": found.changed,
-                "again": found.again,
-                "where": where_entry(facts.locator.where(found.slice)),
+                "step": compilation.step,
+                "start_ns": int(facts.trace.slices.start_ns[compilation.slice]),
+                "dur_ns": compilation.ns,
+                "module": compilation.module,
+                "parameters": compilation.parameters,
+                "previous_parameters": compilation.previous,
+                "changed": compilation.changed,
+                "again": compilation.again,
+                "where": where_entry(facts.locator.where(compilation.slice)),
             }
-            for found in xla.compilations
+            for compilation in xla.compilations
         ],
     }
 
@@ -209,13 +209,13 @@ def _xla(facts: Facts, xla: XlaFacts) -> programs.Xla:
 def _logged(facts: Facts, one: LoggedOp) -> kernels.LoggedOpEntry:
     made: Any = plain(one)
     made["per_step"], made["ns_per_step"] = one.count / len(facts.used), facts.per_step(made.pop("ns"))
-    found: kernels.LoggedOpEntry = made
-    return found
+    logged: kernels.LoggedOpEntry = made
+    return logged
 
 
-def _lazy_metrics(found: LazyMetrics) -> programs.LazyMetricsEntry:
-    counted = [plain(one) | {"tells": found.tells(one)} for one in found.counted]
-    return {"steps": found.steps, "counted": counted}
+def _lazy_metrics(metrics: LazyMetrics) -> programs.LazyMetricsEntry:
+    counted = [plain(one) | {"tells": metrics.tells(one)} for one in metrics.counted]
+    return {"steps": metrics.steps, "counted": counted}
 
 
 def _precision(facts: Facts) -> kernels.PrecisionEntry:

@@ -283,9 +283,9 @@ def _row(before: str, after: str | None, change: PartDifference | ComparedItem) 
 
 
 def _finding_lines(document: Document) -> list[str]:
-    found = list(map(finding, document["findings"]))
+    lines = list(map(finding, document["findings"]))
     said = achieved(document)
-    return found if said is None else [*found, said]
+    return lines if said is None else [*lines, said]
 
 
 def finding(change: FindingChangeEntry) -> str:

@@ -57,10 +57,12 @@ def _share(value: float | None) -> str:
     return format_share(value) + ("*" if value > 1 else "")
 
 
-def mfu(found: list[UtilisationEntry]) -> Section:
+def mfu(utilisations: list[UtilisationEntry]) -> Section:
     """Model FLOPs utilisation."""
     note = "matrix products that ran, those computed again among them"
-    return table("Model FLOPs utilisation (MFU)", UtilisationEntry, found, note, Look(cells={"reason": _of_the_peak}))
+    return table(
+        "Model FLOPs utilisation (MFU)", UtilisationEntry, utilisations, note, Look(cells={"reason": _of_the_peak})
+    )
 
 
 def _of_the_peak(row: UtilisationEntry) -> str:

@@ -17,17 +17,17 @@ def _sides(given: InputPipeline) -> dict[str, str]:
 
 def stages(given: InputPipeline | None) -> Section:
     """Stages, their time, and how much of it the device works through."""
-    found, sides = (given["stages"], _sides(given)) if given else ([], {})
+    listed, sides = (given["stages"], _sides(given)) if given else ([], {})
     look = Look(cells={"side": lambda stage: sides.get(stage["side"], stage["side"])})
-    return table("Input pipeline", InputStage, found, note(given) if given else "", look)
+    return table("Input pipeline", InputStage, listed, note(given) if given else "", look)
 
 
 def iterators(given: InputPipeline | None) -> Section:
     """tf.data's iterators, each with what it takes of the waiting for a batch and how it runs."""
-    found = given.get("iterators") if given else None
+    pipeline = given.get("iterators") if given else None
     look = Look(cells={"path": lambda one: "::".join(one["path"])})
-    return table("tf.data pipeline by iterator", InputIterator, found["each"] if found else [],
-                 _pool(found) if found else "", look)  # fmt: skip
+    return table("tf.data pipeline by iterator", InputIterator, pipeline["each"] if pipeline else [],
+                 _pool(pipeline) if pipeline else "", look)  # fmt: skip
 
 
 def _pool(iterators: IteratorsEntry) -> str:

@@ -150,7 +150,7 @@ def _places(pools: list[MemoryPool]) -> Section:
     return inserted(made, 0, Column("memory of"), [_name(pool) for pool, _ in listed])
 
 
-def _where(found: MemoryPlace) -> str:
+def _where(entry: MemoryPlace) -> str:
     """The line, else the module or annotation: the op stands beside it."""
-    place = found["where"]
+    place = entry["where"]
     return phrases.locator(None if place is None else {**place, "op": None}) or ABSENT

@@ -42,7 +42,7 @@ def _use(use: OpUse) -> entry.OpUseEntry:
 
 def layers(facts: Facts) -> list[entry.LayersEntry]:
     """``analyses.layers``."""
-    return [_layers(facts, found) for found in facts.layers if found.layers]
+    return [_layers(facts, of_device) for of_device in facts.layers if of_device.layers]
 
 
 def _layers(facts: Facts, layers: Layers) -> entry.LayersEntry:

@@ -28,9 +28,9 @@ def ops(costs: OpsEntry | None) -> list[Section]:
     ]
 
 
-def layers(found: list[LayersEntry]) -> list[Section]:
+def layers(entries: list[LayersEntry]) -> list[Section]:
     """The layers of each device, dearest first."""
-    return [_layers(one) for one in found]
+    return [_layers(one) for one in entries]
 
 
 def _layers(layers: LayersEntry) -> Section:

@@ -230,8 +230,8 @@ def saving(finding: FindingEntry, summary: SummaryEntry) -> str:
 def promised_step_ns(summary: SummaryEntry) -> int | None:
     """The mean step that savings are told of: as it is when nobody records, where that is known."""
     times, unrecorded = summary["step_time_ns"], summary.get("unrecorded_step_ns")
-    found: int | None = times.get("mean", times["median"]) if unrecorded is None else unrecorded
-    return found
+    promised: int | None = times.get("mean", times["median"]) if unrecorded is None else unrecorded
+    return promised
 
 
 def _per(finding: FindingEntry, summary: SummaryEntry) -> str:
@@ -413,10 +413,10 @@ _TITLES_NAMED = 3
 
 def alike(untold: list[FindingEntry]) -> dict[str, list[FindingEntry]]:
     """What could not be told, by what to record for it."""
-    found: dict[str, list[FindingEntry]] = {}
+    by_reason: dict[str, list[FindingEntry]] = {}
     for item in untold:
-        found.setdefault(item["not_determined"] or "", []).append(item)
-    return found
+        by_reason.setdefault(item["not_determined"] or "", []).append(item)
+    return by_reason
 
 
 def reasons(untold: list[FindingEntry], *, all_titles: bool = False) -> list[str]:

@@ -52,10 +52,10 @@ def command_of(document: Document) -> list[str] | None:
     from stepscope.capture.results import manifest_of
 
     facts = manifest_of(Path(document["profile"]["files"][0]["path"])) or {}
-    found = facts.get("command")
-    if not isinstance(found, list) or not found or facts.get("world_size") not in (None, 1):
+    command = facts.get("command")
+    if not isinstance(command, list) or not command or facts.get("world_size") not in (None, 1):
         return None
-    return list(map(str, found))
+    return list(map(str, command))
 
 
 def _line(cures: list[str], command: list[str] | None) -> str:

@@ -180,9 +180,9 @@ _OUTSIDE = {
 
 
 def _outside(accounting: list[AccountingRow]) -> Section:
-    found = [row for row in accounting if row["phase"] != "step" and row["dur_ns"]]
+    outside = [row for row in accounting if row["phase"] != "step" and row["dur_ns"]]
     look = Look(cells={"phase": lambda row: _OUTSIDE[row["phase"]]})
-    return table("Time outside the steps", AccountingRow, found, look=look)
+    return table("Time outside the steps", AccountingRow, outside, look=look)
 
 
 def _phases(phases: Phases | None) -> Section:
@@ -194,9 +194,9 @@ def _phases(phases: Phases | None) -> Section:
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
-def _logged(found: list[LoggedOpEntry]) -> Section:
+def _logged(entries: list[LoggedOpEntry]) -> Section:
     """Ops on the host of which a log beside the profile says that they were placed there."""
-    return table("Ops on the CPU by the log of device placement", LoggedOpEntry, found)
+    return table("Ops on the CPU by the log of device placement", LoggedOpEntry, entries)
 
 
 def _precision(precision: PrecisionEntry | None, placement: PlacementEntry | None) -> Section:

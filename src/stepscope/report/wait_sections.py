@@ -35,10 +35,10 @@ def _held_in(gap: GapEntry) -> str:
     return phrases.locator(gap["where"]) or gap["blocking"] or gap["launch"] or ABSENT
 
 
-def syncs(found: list[SyncEntry]) -> Section:
+def syncs(entries: list[SyncEntry]) -> Section:
     """Where the host waits for the device."""
     look = Look(cells={"op": lambda sync: text(sync["call"] if sync["op"] is None else sync["op"])})
-    return table("Waits of the host for the device (synchronisation), per step", SyncEntry, found, look=look)
+    return table("Waits of the host for the device (synchronisation), per step", SyncEntry, entries, look=look)
 
 
 def copies(rows: list[Copy]) -> Section:

@@ -74,7 +74,7 @@ def _taken() -> int:
 
 def _half_of_free() -> int:
     with suppress(OSError, ValueError), open("/proc/meminfo") as file:
-        found = [line.split()[1] for line in file if line.startswith(_AVAILABLE)]
-        if found:
-            return int(found[0]) * 1024 // 2
+        sizes = [line.split()[1] for line in file if line.startswith(_AVAILABLE)]
+        if sizes:
+            return int(sizes[0]) * 1024 // 2
     return 1 << 48

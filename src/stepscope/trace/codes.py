@@ -56,8 +56,8 @@ def distinct(values: npt.NDArray[Any]) -> list[Any]:
     """
     if values.size <= _FEW_VALUES:
         return sorted(set(values.ravel().tolist()))
-    found: list[Any] = np.unique(values).tolist()
-    return found
+    once: list[Any] = np.unique(values).tolist()
+    return once
 
 
 def marked(rows: Any, size: int) -> Bools:
@@ -119,10 +119,10 @@ def _any_of(values: npt.NDArray[Any], members: Sequence[int]) -> Bools:
     if not members:
         return np.zeros(values.shape, np.bool_)
     first, *others = set(members)
-    found: Bools = np.equal(values, first)
+    is_any: Bools = np.equal(values, first)
     for member in others:
-        found |= values == member
-    return found
+        is_any |= values == member
+    return is_any
 
 
 def grouped(*columns: npt.NDArray[Any]) -> tuple[Rows, Rows]:

@@ -136,11 +136,11 @@ def holding(chosen: Bools, parent: I32) -> Bools:
 
 @kernel
 def _holding(chosen: Bools, parent: I32) -> Bools:
-    found = np.zeros(parent.size, np.bool_)
+    holds = np.zeros(parent.size, np.bool_)
     for i in range(parent.size - 1, -1, -1):
-        if parent[i] >= 0 and (chosen[i] or found[i]):
-            found[parent[i]] = True
-    return found
+        if parent[i] >= 0 and (chosen[i] or holds[i]):
+            holds[parent[i]] = True
+    return holds
 
 
 def summed(values: I64, parent: I32) -> I64:
@@ -163,11 +163,11 @@ def levels(parent: I32) -> I32:
 
 @kernel
 def _levels(parent: I32) -> I32:
-    found = np.zeros(parent.size, np.int32)
+    depths = np.zeros(parent.size, np.int32)
     for i in range(parent.size):
         if parent[i] >= 0:
-            found[i] = found[parent[i]] + 1
-    return found
+            depths[i] = depths[parent[i]] + 1
+    return depths
 
 
 def within_own_kind(kind: I32, parent: I32) -> Bools:

@@ -21,7 +21,7 @@ def shared(function: Callable[Concatenate[Of, Others], Found]) -> Callable[Conca
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def found(of: Of, /, *others: Others.args, **named: Others.kwargs) -> Found:
+    def keeping(of: Of, /, *others: Others.args, **named: Others.kwargs) -> Found:
         assert not named  # They would have to tell answers apart, too.
         kept: dict[Any, Any] = vars(of)
         asked = (name, *map(id, others)) if others else name
@@ -30,4 +30,4 @@ def shared(function: Callable[Concatenate[Of, Others], Found]) -> Callable[Conca
         answer: Found = kept[asked][0]
         return answer
 
-    return found
+    return keeping

@@ -109,8 +109,8 @@ def _helped(best: list[Arm], together: Arm | None, baseline: Arm) -> list[Arm]:
 
 
 def _saving(arm: Arm, baseline: Arm) -> float:
-    found = arm.against(baseline)
-    return found.saving_ns if found is not None else 0.0
+    compared = arm.against(baseline)
+    return compared.saving_ns if compared is not None else 0.0
 
 
 def _check_files(base: Baseline, asked: TrialRequest) -> None:

@@ -39,8 +39,8 @@ class Baseline:
     @property
     def step_ns(self) -> int | None:
         """A step while nothing was recorded."""
-        found = (self.first.facts.get("step_ns") or {}).get("unrecorded")
-        return found if isinstance(found, int) else None
+        unrecorded = (self.first.facts.get("step_ns") or {}).get("unrecorded")
+        return unrecorded if isinstance(unrecorded, int) else None
 
     @property
     def of_keras(self) -> bool:

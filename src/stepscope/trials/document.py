@@ -123,10 +123,10 @@ def _argument(changed: ChangedArgument) -> TriedArgument:
     }  # fmt: skip
 
 
-def _losses(found: values.Compared) -> LossesEntry:
+def _losses(compared: values.Compared) -> LossesEntry:
     return {
-        "outcome": found.outcome, "steps": found.steps, "largest": found.largest, "since": found.since,
-        "why": found.why,
+        "outcome": compared.outcome, "steps": compared.steps, "largest": compared.largest, "since": compared.since,
+        "why": compared.why,
     }  # fmt: skip
 
 

@@ -76,8 +76,8 @@ class EditedSource:
         return outer[0] if len(outer) == 1 else None
 
     def _range(self, node: cst.CSTNode) -> CodeRange:
-        found: CodeRange = self._positions[node]
-        return found
+        place: CodeRange = self._positions[node]
+        return place
 
     def _holds(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         (begin, end), (first, last) = _ends(self._range(outer)), _ends(self._range(inner))

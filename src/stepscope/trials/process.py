@@ -131,11 +131,11 @@ def _wait(process: subprocess.Popen[bytes], is_over: Callable[[], bool], until: 
     return False
 
 
-def _all_noted(found: Sequence[Recording]) -> bool:
-    made_steps = [each for each in found if each.steps]
+def _all_noted(runs: Sequence[Recording]) -> bool:
+    made_steps = [each for each in runs if each.steps]
     worlds = {each.facts.get("world_size") for each in made_steps}
     wanted = max((world for world in worlds if isinstance(world, int)), default=1)
-    return len(made_steps) >= min(wanted, len(found)) > 0 and all(_is_over(each) for each in made_steps)
+    return len(made_steps) >= min(wanted, len(runs)) > 0 and all(_is_over(each) for each in made_steps)
 
 
 def _is_over(each: Recording) -> bool:

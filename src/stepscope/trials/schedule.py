@@ -69,8 +69,8 @@ class TrialSchedule:
         return True
 
     def _is_told(self, arm: Arm, other: Arm) -> bool:
-        found = arm.against(other)
-        return found is not None and found.verdict != "unknown"
+        compared = arm.against(other)
+        return compared is not None and compared.verdict != "unknown"
 
     def _leave_behind(self, arm: Arm, active: Sequence[Arm]) -> None:
         """Of several numbers of one cure those that are slower than the best are tried no further."""

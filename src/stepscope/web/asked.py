@@ -38,7 +38,7 @@ def _cell(value: Any) -> str | int | float | None:
 
 def tables() -> dict[str, list[str]]:
     """The columns of every table that a query finds."""
-    found: dict[str, list[str]] = {}
+    by_table: dict[str, list[str]] = {}
     for table, column in frames.columns().select("table", "column").iter_rows():
-        found.setdefault(table, []).append(column)
-    return found
+        by_table.setdefault(table, []).append(column)
+    return by_table

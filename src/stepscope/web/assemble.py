@@ -73,7 +73,7 @@ def html_file(runs: Sequence[ShownRun], comparison: ComparisonDocument | None = 
 def page(title: str, head: str, body: str) -> str:
     """The pages' HTML with a title, elements for its head, and elements behind its body."""
     slots = {"title": f"<title>{html.escape(title)} · stepscope</title>\n", "head": head, "body": body}
-    return _SLOT.sub(lambda found: slots[found["name"]], static("index.html"))
+    return _SLOT.sub(lambda slot: slots[slot["name"]], static("index.html"))
 
 
 @cache

@@ -72,7 +72,7 @@ def _scope(path: str, text: str, order: list[str]) -> str:
 
 
 def _binding(path: str, text: str) -> str:
-    found = _NAME.match(text)
-    if found is None:
+    match = _NAME.match(text)
+    if match is None:
         raise ValueError(f"{path}: the assembler does not know the import {text!r}")
-    return f"{found['from']}: {found['to']}" if found["to"] else found["from"]
+    return f"{match['from']}: {match['to']}" if match["to"] else match["from"]

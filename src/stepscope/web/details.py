@@ -146,5 +146,5 @@ def _work(facts: Facts, work: Work) -> tuple[Any, ...]:
 def _ratio(part: npt.NDArray[Any], whole: I64) -> F64:
     """Quotients; NaN where either is absent or nothing is there to divide by."""
     known = ~is_null(part) & (whole > 0)
-    found: F64 = np.divide(part, whole, out=np.full(whole.size, np.nan), where=known)
-    return found
+    ratio: F64 = np.divide(part, whole, out=np.full(whole.size, np.nan), where=known)
+    return ratio

@@ -113,10 +113,10 @@ def lines(facts: Facts, texts: TraceTexts) -> list[Line]:
 
 def slice_categories(facts: Facts) -> U8:
     """Per slice, the category of the accounting it is booked to, or of the host's cause; ``NO_CATEGORY`` for none."""
-    found = facts.host.causes.copy()
+    categories = facts.host.causes.copy()
     for activity in facts.activities:
-        found[activity.slice] = activity.category
-    return found
+        categories[activity.slice] = activity.category
+    return categories
 
 
 @record
@@ -190,8 +190,8 @@ def _holds(category: U8, dur: I64) -> str | None:
     """What a stream holds, most time first."""
     time = np.bincount(category, dur, NO_CATEGORY + 1)[: len(CATEGORIES)]
     least = _HOLDS_SHARE * time.sum()
-    found = [_HOLDS_WORDS.get(CATEGORIES[code]) for code in np.argsort(-time).tolist() if time[code] > least]
-    return ", ".join(word for word in found if word) or None
+    words = [_HOLDS_WORDS.get(CATEGORIES[code]) for code in np.argsort(-time).tolist() if time[code] > least]
+    return ", ".join(word for word in words if word) or None
 
 
 def _made(texts: TraceTexts, words: list[str], kind: int, category: U8 | None = None) -> tuple[I32, U8, U8, I32]:

@@ -258,8 +258,8 @@ def _extent(trace: Trace, order: _Order, until: int | None) -> list[int]:
 
 def _groups(trace: Trace, drawn: list[Line]) -> list[dict[str, Any]]:
     names = {f"device {device.id}": device.name for device in trace.info.devices}
-    found = dict.fromkeys(line.group for line in drawn)
-    return [{"id": bounded(group), "about": names.get(group) and bounded(str(names[group]))} for group in found]
+    groups = dict.fromkeys(line.group for line in drawn)
+    return [{"id": bounded(group), "about": names.get(group) and bounded(str(names[group]))} for group in groups]
 
 
 def _missing(trace: Trace, document: Report) -> list[str]:

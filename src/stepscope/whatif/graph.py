@@ -305,10 +305,10 @@ _SHOWN = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMP
 
 def _line_of(facts: Facts, tracks: tuple[tuple[int, ...], ...]) -> I32:
     """Line of each track, ``NONE`` for tracks without launches and waits."""
-    found = np.full(len(facts.trace.tracks) + 1, NONE, np.int32)
+    lines = np.full(len(facts.trace.tracks) + 1, NONE, np.int32)
     for line, members in enumerate(tracks):
-        found[list(members)] = line
-    return found
+        lines[list(members)] = line
+    return lines
 
 
 def _waits(facts: Facts, ops: ReplayedOps, calls: I32, lines: I32) -> ReplayedWaits:

@@ -72,14 +72,14 @@ class OpCall:
 
     def shape(self, at: int) -> Shape | None:
         """The shape of a tensor; None where the argument is absent or a list. A tensor of no dimensions has ``()``."""
-        found = self.shapes[at] if at < len(self.shapes) else None
+        value = self.shapes[at] if at < len(self.shapes) else None
         is_tensor = at < len(self.types) and self.size(at) is not None
-        return found if found is not None and is_tensor and not (found and isinstance(found[0], tuple)) else None
+        return value if value is not None and is_tensor and not (value and isinstance(value[0], tuple)) else None
 
     def tensors(self, at: int) -> tuple[Shape, ...] | None:
         """The shapes of a list of tensors."""
-        found = self.shapes[at] if at < len(self.shapes) else None
-        return found if found and isinstance(found[0], tuple) else None
+        value = self.shapes[at] if at < len(self.shapes) else None
+        return value if value and isinstance(value[0], tuple) else None
 
     def size(self, at: int) -> int | None:
         """Bytes per element of a tensor."""
@@ -110,15 +110,15 @@ class OpCall:
 
     def integers(self, at: int) -> tuple[int, ...] | None:
         """A recorded list of integers."""
-        found = self.value(at)
-        if not isinstance(found, list) or not all(type(one) is int for one in found):
+        value = self.value(at)
+        if not isinstance(value, list) or not all(type(one) is int for one in value):
             return None
-        return tuple(found)
+        return tuple(value)
 
     def flag(self, at: int) -> bool | None:
         """A recorded flag."""
-        found = self.value(at)
-        return found if isinstance(found, bool) else None
+        value = self.value(at)
+        return value if isinstance(value, bool) else None
 
 
 def size_of(type_name: str) -> int | None:

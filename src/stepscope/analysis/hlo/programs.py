@@ -89,8 +89,8 @@ class TracePrograms:
 
     @cached_property
     def _modules(self) -> list[int]:
-        found: list[int] = self._trace.programs.module.tolist()
-        return found
+        modules: list[int] = self._trace.programs.module.tolist()
+        return modules
 
     @cached_property
     def _by_program(self) -> dict[int, list[int]]:
@@ -102,7 +102,7 @@ class TracePrograms:
 
 
 def _rows_by(values: list[int]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    rows: dict[int, list[int]] = {}
     for row, value in enumerate(values):
-        found.setdefault(value, []).append(row)
-    return found
+        rows.setdefault(value, []).append(row)
+    return rows

@@ -211,8 +211,8 @@ class _Tree:
             for one in self.ran[path]:
                 whole = _numbered(path, one)
                 ops[self._key(whole), one.place.one.opcode, one.category].append((whole, one))
-        made = [[self._op(found, depth)] for found in ops.values()]
-        made += [[self._scope(found, depth), *self.nodes(found, depth + 1)] for found in inside.values()]
+        made = [[self._op(runs, depth)] for runs in ops.values()]
+        made += [[self._scope(alike, depth), *self.nodes(alike, depth + 1)] for alike in inside.values()]
         return [node for group in sorted(made, key=lambda group: -group[0].total.ns) for node in group]
 
     def _key(self, path: _Path) -> object:
@@ -223,10 +223,10 @@ class _Tree:
         total = _total([one for path in paths for one in self.ran[path]])
         return Node(self._name(which), depth, total, times=len(which))
 
-    def _op(self, found: Sequence[tuple[_Path, _Ran]], depth: int) -> Node:
-        ran = [one for _, one in found]
+    def _op(self, runs: Sequence[tuple[_Path, _Ran]], depth: int) -> Node:
+        ran = [one for _, one in runs]
         dearest = max(ran, key=lambda one: one.op.roof.ns)
-        name = dearest.op.name if len(ran) == 1 else self._name([path for path, _ in found])
+        name = dearest.op.name if len(ran) == 1 else self._name([path for path, _ in runs])
         return Node(name, depth, _total(ran), dearest.op, dearest.category, len(ran))
 
     def _name(self, paths: Sequence[_Path]) -> str:

@@ -132,7 +132,7 @@ def launched_before(facts: Facts) -> Notice | None:
 def busy_unrecorded(facts: Facts) -> Notice | None:
     """A device worked on what the profile does not hold."""
     of_device = [(iv.measure(activity.unrecorded), activity) for activity in facts.activities]
-    longest, activity = max(of_device, key=lambda found: found[0], default=(0, None))
+    longest, activity = max(of_device, key=lambda each: each[0], default=(0, None))
     if activity is None or not longest or contradictions(facts).late is not None:
         return None
     rows, spans = facts.accounts[facts.activities.index(activity)].rows, activity.unrecorded

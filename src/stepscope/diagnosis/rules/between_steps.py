@@ -190,8 +190,8 @@ def of_python(facts: Facts) -> list[Finding]:
     """Of Python code: on a host that computes, what is told of callbacks with all their ops is left out."""
     calling = () if callbacks_on_host.find(facts) else (_CALLING,)
     sets = _CAUSES, _SENDING, *calling, _WALKING
-    found = [each for causes in sets for each in cause_findings(facts, causes, rule=RULE.id)]
-    return found + _in_ranges(facts)
+    findings = [each for causes in sets for each in cause_findings(facts, causes, rule=RULE.id)]
+    return findings + _in_ranges(facts)
 
 
 def find(facts: Facts) -> list[Finding]:

@@ -44,7 +44,7 @@ def find(facts: Facts) -> list[Finding]:
     if facts.trace.info.framework in (JAX, TENSORFLOW):
         return []
     hidden = _hidden(facts)
-    return [replace(found, why=found.why + hidden) for found in cause_findings(facts, _CAUSES, rule=RULE.id)]
+    return [replace(finding, why=finding.why + hidden) for finding in cause_findings(facts, _CAUSES, rule=RULE.id)]
 
 
 def _hidden(facts: Facts) -> str:

@@ -34,10 +34,10 @@ _TELLS = ("debug_print", "debug_callback")
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    return [found for account in facts.working if (found := _found(facts, account)) is not None]
+    return [finding for account in facts.working if (finding := _finding(facts, account)) is not None]
 
 
-def _found(facts: Facts, account: Account) -> Finding | None:
+def _finding(facts: Facts, account: Account) -> Finding | None:
     called = host_callbacks(facts.trace, facts.host, account, facts.used_rows(account))
     cost = facts.per_step(sum(each.ns for each in called))
     if not cost:

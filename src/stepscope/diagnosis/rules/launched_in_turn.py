@@ -89,10 +89,12 @@ _THREADS: Remedies = {
 
 def find(facts: Facts) -> list[Finding]:
     """Where one thread launches one finding per device, else at most one."""
-    found = balance(facts)
-    if found is None or not facts.mean_step_ns or not 0 < found.blocks <= TURNS:
+    balanced = balance(facts)
+    if balanced is None or not facts.mean_step_ns or not 0 < balanced.blocks <= TURNS:
         return []
-    return _one_thread(facts, found) if found.one_thread else _several_threads(facts, found, facts.mean_step_ns)
+    return (
+        _one_thread(facts, balanced) if balanced.one_thread else _several_threads(facts, balanced, facts.mean_step_ns)
+    )
 
 
 def _several_threads(facts: Facts, uneven: Balance, step_ns: int) -> list[Finding]:

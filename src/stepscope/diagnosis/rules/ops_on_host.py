@@ -40,10 +40,10 @@ beside it says where such ops were placed, and whether others of their type are 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     accounts = facts.working if facts.activities and facts.host_ops.size else []
-    return [found for account in accounts if (found := _found(facts, account))]
+    return [finding for account in accounts if (finding := _finding(facts, account))]
 
 
-def _found(facts: Facts, account: Account) -> Finding | None:
+def _finding(facts: Facts, account: Account) -> Finding | None:
     assert account.idle is not None
     ops, pieces, slices = facts.host_ops, account.idle.pieces, facts.trace.slices
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1

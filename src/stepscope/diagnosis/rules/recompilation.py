@@ -51,8 +51,8 @@ from `RECURS_SHARE` of them per step on.""",
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    found = [found for account in facts.working if (found := _found(facts, account)) is not None]
-    return found or _by_counter(facts)
+    findings = [finding for account in facts.working if (finding := _of_device(facts, account)) is not None]
+    return findings or _by_counter(facts)
 
 
 def _by_counter(facts: Facts) -> list[Finding]:
@@ -74,7 +74,7 @@ def _by_counter(facts: Facts) -> list[Finding]:
     ]
 
 
-def _found(facts: Facts, account: Account) -> Finding | None:
+def _of_device(facts: Facts, account: Account) -> Finding | None:
     compiling = host_work(facts, account, Category.COMPILE, _told_elsewhere(facts))
     works = {Category.COMPILE: compiling} if compiling is not None else {}
     if facts.trace.info.framework in (JAX, TENSORFLOW):
@@ -110,7 +110,9 @@ def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
 
 def _compilations(facts: Facts) -> list[Compilation]:
     """XLA's compilations in the used steps."""
-    return [found for found in (facts.xla.compilations if facts.xla else ()) if found.step in facts.used]
+    return [
+        compilation for compilation in (facts.xla.compilations if facts.xla else ()) if compilation.step in facts.used
+    ]
 
 
 _DOING = {Category.COMPILE: "code is compiled or loaded", Category.GRAPH_BUILD: "the program is traced and lowered"}

@@ -103,10 +103,10 @@ class Conversion(ABC):
 
     def rows_with(self, *keys: str) -> t.Rows:
         """The slices that have any of some arguments."""
-        found = np.zeros(len(self.events), np.bool_)
+        has_any = np.zeros(len(self.events), np.bool_)
         for key in keys:
-            found[self.columns.rows(key)] = True
-        return self.rows[found[self.rows]]
+            has_any[self.columns.rows(key)] = True
+        return self.rows[has_any[self.rows]]
 
     def named_by(self, metadata: str) -> dict[Lane, str]:
         """The names that metadata events (``thread_name``, ``process_name``) give to lanes."""

@@ -100,8 +100,8 @@ def _python_kind(text: str) -> t.Kind:
     """Functions have no blank in their names; ranges that the user named may."""
     if _FUNCTION.match(text) or " " not in text:
         return t.Kind.PYTHON_FRAME
-    found = _RANGE.match(text[:_LONGEST])
-    return t.Kind.STEP if found and _is_step(found["name"]) else t.Kind.ANNOTATION
+    match = _RANGE.match(text[:_LONGEST])
+    return t.Kind.STEP if match and _is_step(match["name"]) else t.Kind.ANNOTATION
 
 
 def _is_step(name: str) -> bool:

@@ -88,10 +88,10 @@ def device_kind(kind: Kind, category: str, name: str) -> Kind:
 
 def copy_direction(text: str) -> Direction:
     """Which way a copy goes, from ``Memcpy HtoD (Pageable -> Device)``, ``DtoD`` or ``DEVICE_TO_HOST``."""
-    found = _DIRECTION.search(text)
-    if not found:
+    match = _DIRECTION.search(text)
+    if not match:
         return Direction.UNKNOWN
-    return _DIRECTIONS.get(found[1][0].lower() + found[2][0].lower(), Direction.UNKNOWN)
+    return _DIRECTIONS.get(match[1][0].lower() + match[2][0].lower(), Direction.UNKNOWN)
 
 
 def copy_memory(name: str) -> tuple[MemoryKind, MemoryKind]:

@@ -97,4 +97,4 @@ class _Details(Generic[Parsed]):
 
     def column(self, part: Callable[[Parsed], float], dtype: type[Any]) -> npt.NDArray[Any]:
         """One part of the details as a column."""
-        return np.array([part(found) for found in self.distinct], dtype)[self.of]
+        return np.array([part(parsed) for parsed in self.distinct], dtype)[self.of]

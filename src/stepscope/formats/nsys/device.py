@@ -225,7 +225,7 @@ def _latest(event: I64, time: I64, wanted: I64, before: I64, rows: t.Rows) -> I6
     latest = np.where(seen >= 0, order[np.maximum(seen, 0)], -1)
     at = order[is_wait[order]] - event.size
     record = latest[is_wait[order]]
-    found = np.full(wanted.size, -1, np.int64)
+    newest = np.full(wanted.size, -1, np.int64)
     fits = (record >= 0) & (event[np.maximum(record, 0)] == wanted[at]) if event.size else np.zeros(at.size, np.bool_)
-    found[at[fits]] = rows[record[fits]]
-    return found
+    newest[at[fits]] = rows[record[fits]]
+    return newest

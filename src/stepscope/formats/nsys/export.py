@@ -52,12 +52,12 @@ class Losses:
     """What becomes no row, and what one should know, added up over the tables."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Loss] = {}
+        self._by_kind: dict[tuple[str, str], Loss] = {}
 
     def add(self, loss: Loss) -> None:
         """Count a loss; those of the same code and text are one."""
         key = loss.code, loss.text
-        if (before := self._found.get(key)) is not None:
+        if (before := self._by_kind.get(key)) is not None:
             first = [at for at in (before.first_offset, loss.first_offset) if at is not None]
             loss = Loss(
                 loss.code,
@@ -68,7 +68,7 @@ class Losses:
                 before.lost_bytes + loss.lost_bytes,
                 loss.damaged,
             )
-        self._found[key] = loss
+        self._by_kind[key] = loss
 
     def rows(self, which: Bools, offset: I64, code: str, text: str, *, lost: bool = True) -> None:
         """Count rows."""
@@ -78,7 +78,7 @@ class Losses:
 
     def all(self) -> tuple[Loss, ...]:
         """Everything counted, in the order of its first occurrence."""
-        return tuple(self._found.values())
+        return tuple(self._by_kind.values())
 
 
 @record

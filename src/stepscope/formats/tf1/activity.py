@@ -98,8 +98,8 @@ class DeviceSlices:
 
     def counts(self, number: Callable[[Activity], int | None]) -> t.I64:
         """A number of each slice, NULL for none."""
-        found = map(number, self.distinct)
-        return np.array([t.NULL if n is None else n for n in found], np.int64)[self.which]
+        numbers = map(number, self.distinct)
+        return np.array([t.NULL if n is None else n for n in numbers], np.int64)[self.which]
 
     def table(self, builder: TraceBuilder, slice_ids: t.I32, placed: tuple[t.I32, t.I64], launch: t.I32) -> t.DeviceOps:
         """The device ops; ``placed`` holds device and stream."""

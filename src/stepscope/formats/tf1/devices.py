@@ -55,4 +55,4 @@ def _order(place: Place) -> tuple[int, str]:
 
 def _home(place: Place, of_streams: Sequence[Place]) -> Place | None:
     """The device of the streams on which a node placed at ``place`` ran; rows of streams often name no task."""
-    return next((found for found in of_streams if found[1] == place[1] and found[0] in (None, place[0])), None)
+    return next((stream for stream in of_streams if stream[1] == place[1] and stream[0] in (None, place[0])), None)

@@ -126,22 +126,22 @@ class _File:
 
     def _inside(self, parents: Spans, field: int) -> Spans:
         """The sub-messages of a field, the one at a cut as far as it goes."""
-        found = children(self.data, parents, field, cut=True)
-        self._note(parents, found)
-        return found.spans
+        inside = children(self.data, parents, field, cut=True)
+        self._note(parents, inside)
+        return inside.spans
 
     def _all(self, parents: Spans, field: int, smallest: int = _SMALLEST_PART) -> Children:
         """The whole sub-messages of a field. Raises _DustError where they are too many for the bytes they take."""
-        found = children(self.data, parents, field)
-        if len(found) > _MANY and len(found) * smallest > len(self.data):
-            raise _DustError(f"{len(found):,} messages in {len(self.data):,} bytes: this is no profile")
-        return found
+        parts = children(self.data, parents, field)
+        if len(parts) > _MANY and len(parts) * smallest > len(self.data):
+            raise _DustError(f"{len(parts):,} messages in {len(self.data):,} bytes: this is no profile")
+        return parts
 
-    def _note(self, parents: Spans, found: Children, events: int = 0) -> None:
+    def _note(self, parents: Spans, parts: Children, events: int = 0) -> None:
         """Keep where messages broke off: offset, bytes that were not read, executions lost."""
-        for parent in np.flatnonzero(found.broken >= 0).tolist():
-            at, end = int(found.broken[parent]), int(parents.end[parent])
-            entered = bool((found.spans.start[found.parent == parent] > at).any())
+        for parent in np.flatnonzero(parts.broken >= 0).tolist():
+            at, end = int(parts.broken[parent]), int(parents.end[parent])
+            entered = bool((parts.spans.start[parts.parent == parent] > at).any())
             self._damage.append((end, 0, 0) if entered else (at, end - at, events))
 
     def _losses(self) -> list[Loss]:
@@ -209,8 +209,8 @@ class _File:
 
     def _codes(self, messages: Spans, field: int, absent: str | None = None) -> I32:
         """A text field as dictionary codes."""
-        found = decode(self.data, texts(self.data, messages, field))
-        return np.array([self.builder.text(absent if text is None else text) for text in found], np.int32)
+        decoded = decode(self.data, texts(self.data, messages, field))
+        return np.array([self.builder.text(absent if text is None else text) for text in decoded], np.int32)
 
     def _ops(self, labels: list[str], label: I32) -> tuple[I32, I32]:
         """Op and inputs of nodes, from their labels."""

@@ -142,16 +142,16 @@ class LaunchFinder:
         call[is_op] = calls
         return call
 
-    def _one_run_each(self, at: Rows, device: I32, found: Rows) -> None:
+    def _one_run_each(self, at: Rows, device: I32, calls: Rows) -> None:
         """Take back the calls of all but the first run of each on a device: a run that was queued is often begun by the
         task that ends the run before it, and was asked for by another call."""
         columns, start = self._xla.columns, self._times.start
-        told = np.flatnonzero((found >= 0) & (columns.run[at] != NULL))
+        told = np.flatnonzero((calls >= 0) & (columns.run[at] != NULL))
         told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
         if told.size:
-            group, first = dense(found[told], device[told])
+            group, first = dense(calls[told], device[told])
             run = columns.run[at[told]]
-            found[told[run != run[first][group]]] = -1
+            calls[told[run != run[first][group]]] = -1
 
     @cached_property
     def _executes(self) -> _Executes:

@@ -40,23 +40,23 @@ class EventStretches(NamedTuple):
 
 def outermost_around(calls: EventStretches, line: I32, begun: I64, ended: I64) -> Rows:
     """The outermost of some calls around each stretch of time on a line, -1 for none."""
-    found = np.empty(begun.size, np.intp)
-    _outermost_around(calls, line, begun, ended, found)
-    return found
+    around = np.empty(begun.size, np.intp)
+    _outermost_around(calls, line, begun, ended, around)
+    return around
 
 
 def around_or_of_task(calls: EventStretches, tasks: EventStretches, ops: Rows, events: SpaceEvents) -> Rows:
     """The outermost call around each op on its line, else what the task stands for in which it began; -1 for none."""
-    found = np.empty(ops.size, np.intp)
-    _around_or_of_task(calls, tasks, ops, (events.line, events.start_ns, events.dur_ns), found)
-    return found
+    around = np.empty(ops.size, np.intp)
+    _around_or_of_task(calls, tasks, ops, (events.line, events.start_ns, events.dur_ns), around)
+    return around
 
 
 def task_of(tasks: EventStretches, line: I32, moments: I64) -> Rows:
     """What the task stands for in which each moment on a line lies, -1 for none."""
-    found = np.empty(moments.size, np.intp)
-    _task_of(tasks, line, moments, found)
-    return found
+    task = np.empty(moments.size, np.intp)
+    _task_of(tasks, line, moments, task)
+    return task
 
 
 def first_from(events: Rows, moments: Rows, line: I32, start: I64) -> Rows:
@@ -108,9 +108,9 @@ def _task_at(tasks: EventStretches, line: int, time: int) -> int:
 
 
 @filling
-def _outermost_around(calls: EventStretches, line: I32, begun: I64, ended: I64, found: Rows) -> None:
+def _outermost_around(calls: EventStretches, line: I32, begun: I64, ended: I64, out: Rows) -> None:
     for k in range(begun.size):
-        found[k] = _outermost(calls, line[k], begun[k], ended[k])
+        out[k] = _outermost(calls, line[k], begun[k], ended[k])
 
 
 @filling
@@ -130,9 +130,9 @@ def _around_or_of_task(
 
 
 @filling
-def _task_of(tasks: EventStretches, line: I32, moments: I64, found: Rows) -> None:
+def _task_of(tasks: EventStretches, line: I32, moments: I64, out: Rows) -> None:
     for k in range(moments.size):
-        found[k] = _task_at(tasks, line[k], moments[k])
+        out[k] = _task_at(tasks, line[k], moments[k])
 
 
 @filling
@@ -152,12 +152,12 @@ def _first_from(moments: OnLines, events: Rows, line: I32, start: I64, best: Row
 
 
 @filling
-def _first_of_task(marks: OnLines, tasks: OnLines, line: I32, span: tuple[I64, I64], found: Rows) -> None:
+def _first_of_task(marks: OnLines, tasks: OnLines, line: I32, span: tuple[I64, I64], out: Rows) -> None:
     first, start, rows = marks.first, marks.start, marks.rows
     low, high = span
-    for k in range(found.size):
+    for k in range(out.size):
         begun = _place(tasks, line[k], high[k] - 1)
         since = low[k] if begun < 0 else max(low[k], tasks.start[begun])
         before = _place(marks, line[k], since - 1)
         at = first[line[k]] if before < 0 else before + 1
-        found[k] = rows[at] if at < first[line[k] + 1] and start[at] < high[k] else -1
+        out[k] = rows[at] if at < first[line[k] + 1] and start[at] < high[k] else -1

@@ -81,9 +81,9 @@ def restated_tables(view: View, slices: t.Bools, slice_id: t.I32) -> Iterator[t.
         rows = np.unique(np.concatenate([view.space.stats.rows(stat) for stat in stats])).astype(np.intp)
         rows = rows[slices[rows]]
         kind = t.TABLES[table]
-        found = {"slice": slice_id[rows], **_columns(view, kind, columns, rows)}
-        named = found[told_by] >= 0 if told_by else np.ones(rows.size, np.bool_)
-        yield kind(**{column: values[named] for column, values in found.items()})
+        restated = {"slice": slice_id[rows], **_columns(view, kind, columns, rows)}
+        named = restated[told_by] >= 0 if told_by else np.ones(rows.size, np.bool_)
+        yield kind(**{column: values[named] for column, values in restated.items()})
 
 
 def with_restated_columns(view: View, table: t.DeviceOps | t.DeviceWaits, rows: t.Rows) -> Any:

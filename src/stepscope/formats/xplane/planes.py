@@ -137,5 +137,5 @@ def is_measured(name: str) -> bool:
 
 def stream_number(name: str, line_id: int) -> int:
     """The stream that a line of a device shows: the number in its name, else the line's id."""
-    found = _STREAM.match(name)
-    return int(found[1]) if found else line_id
+    match = _STREAM.match(name)
+    return int(match[1]) if match else line_id

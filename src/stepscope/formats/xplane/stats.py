@@ -187,10 +187,10 @@ class Stats:
 
     def spans(self, key: str) -> tuple[I32, I64, I64]:
         """Rows, and where their bytes or text lie."""
-        found = self.column(key)
-        inline = (found.field == wire.DATA) | (found.field == wire.TEXT)
-        start, end, _ = wire.text_spans(self._data, found.value[inline])
-        return found.rows[inline], start, end
+        stat = self.column(key)
+        inline = (stat.field == wire.DATA) | (stat.field == wire.TEXT)
+        start, end, _ = wire.text_spans(self._data, stat.value[inline])
+        return stat.rows[inline], start, end
 
     def _texts(self, field: U8, value: I64) -> tuple[list[str], I32]:
         """Distinct texts among some values, and per value its place among them; -1 for what is no text."""

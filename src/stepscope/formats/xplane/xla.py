@@ -251,9 +251,9 @@ class SpaceXlaOps:
         )
 
     def _written_opcode(self, name: int) -> str | None:
-        """The opcode in an instruction's text."""
-        found = _OPCODE.search(self._text(name))
-        return found[1] if found else None
+        """The written in an instruction's text."""
+        written = _OPCODE.search(self._text(name))
+        return written[1] if written else None
 
     def _text(self, name: int) -> str:
         """The text of an instruction, which event metadata of a TPU has as its name."""

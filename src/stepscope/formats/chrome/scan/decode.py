@@ -75,12 +75,12 @@ def raw(value: bytes) -> tuple[str, list[str]]:
         text, damage = string(value[1:-1])
         return json.dumps(text, ensure_ascii=False), damage
     text, damage = _decoded(value)
-    for strict, found in ((True, damage), (False, [*damage, "control_characters"])):
+    for strict, notes in ((True, damage), (False, [*damage, "control_characters"])):
         try:
             loads(text, strict=strict)
         except (ValueError, RecursionError):
             continue
-        return _TOKEN.sub(_tidy_token, text), found
+        return _TOKEN.sub(_tidy_token, text), notes
     return json.dumps(text, ensure_ascii=False), [*damage, "broken_argument"]
 
 
@@ -89,8 +89,8 @@ def _tidy_token(match: re.Match[str]) -> str:
     token = match.group()
     if not token.startswith('"'):
         return "null"
-    token = _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", token)
-    return _ANY_ESCAPE.sub(lambda found: "\\ufffd" if found.group(1) else found.group(), token)
+    token = _CONTROL.sub(lambda part: f"\\u{ord(part.group()):04x}", token)
+    return _ANY_ESCAPE.sub(lambda part: "\\ufffd" if part.group(1) else part.group(), token)
 
 
 def loads(text: str, *, strict: bool = False) -> Any:

@@ -167,8 +167,8 @@ def _skip(at, end):
 def _text(at, end, table):
     """Intern a string: (number or -1, address past it, what it was)."""
     if load_byte(at) != QUOTE:
-        past, found = skip_rare(at, end)
-        return -1, past, found
+        past, form = skip_rare(at, end)
+        return -1, past, form
     quote = string_end(at + 1)
     if quote >= end:
         return -1, quote, ABSENT
@@ -181,18 +181,18 @@ def _phase(at, end):
     """``"X"`` as its code: (code, address past it, what it was)."""
     code = load_byte(at + 1)
     if load_byte(at) != QUOTE:
-        past, found = skip_rare(at, end)
-        return 0, past, found
+        past, form = skip_rare(at, end)
+        return 0, past, form
     if load_byte(at + 2) != QUOTE or code == QUOTE or code == BACKSLASH or code >= 0x80:
         return (0, at, BAD) if at + 3 < end else (0, end, ABSENT)
     return code, at + 3, NUMBER
 
 
 @inlined
-def _lane_kind(found):
-    if found == NUMBER:
+def _lane_kind(form):
+    if form == NUMBER:
         return LANE_INTEGER
-    return LANE_TEXT if found == TEXT else LANE_ABSENT
+    return LANE_TEXT if form == TEXT else LANE_ABSENT
 
 
 @native
@@ -287,50 +287,50 @@ def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901
         comma_due = 1
         full = NEED_RAWS
         if action == TS or action == DUR:
-            value, at, found = read_time(at, stop)
-            if found != NUMBER:
+            value, at, form = read_time(at, stop)
+            if form != NUMBER:
                 value = NULL
             if action == TS:
                 rows[row].ts_ns = value
             else:
                 rows[row].dur_ns = value
         elif action == NAME or action == CATEGORY:
-            value, at, found = _text(at, stop, strings)
+            value, at, form = _text(at, stop, strings)
             if action == NAME:
                 rows[row].name = value
             else:
                 rows[row].category = value
             full = NEED_STRINGS
         elif action == PHASE:
-            value, at, found = _phase(at, stop)
+            value, at, form = _phase(at, stop)
             rows[row].phase = value | (rows[row].phase & BOUND)
         elif action == BINDING:
-            value, at, found = _phase(at, stop)
+            value, at, form = _phase(at, stop)
             rows[row].phase = (rows[row].phase & ~BOUND) | (BOUND if value == _E else 0)
         elif action == PID or action == TID or action >= ARGUMENT:
-            value, at, found = read_value(at, stop, raws)
+            value, at, form = read_value(at, stop, raws)
             if action == PID:
-                pid, pid_kind = value, _lane_kind(found)
+                pid, pid_kind = value, _lane_kind(form)
             elif action == TID:
-                tid, tid_kind = value, _lane_kind(found)
-            elif (found == NUMBER or found == TEXT) and not _push_argument(
-                streams, action - ARGUMENT, row, value, 1 if found == TEXT else 0
+                tid, tid_kind = value, _lane_kind(form)
+            elif (form == NUMBER or form == TEXT) and not _push_argument(
+                streams, action - ARGUMENT, row, value, 1 if form == TEXT else 0
             ):
-                found = BAD
+                form = BAD
         else:
-            at, found = _skip(at, stop)
-        if at >= stop or found >= BARE:
+            at, form = _skip(at, stop)
+        if at >= stop or form >= BARE:
             resume, resume_comma = event, 0
-            if found == TABLE_FULL:
+            if form == TABLE_FULL:
                 why = full
                 break
             if at >= stop:
                 why = NEED_MORE
                 break
-            if found == BAD:
+            if form == BAD:
                 why = NEED_HELP
                 break
-            _push(streams, BARE_NOTE if found == BARE else RANGE_NOTE, row, nothing)
+            _push(streams, BARE_NOTE if form == BARE else RANGE_NOTE, row, nothing)
     _forget(streams, row)
     state[COUNT] = row
     state[COMMA] = resume_comma

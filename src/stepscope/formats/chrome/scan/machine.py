@@ -108,9 +108,9 @@ def _ends_scalar(builder: Any, loaded: Any) -> Any:
 
 def _is_structure(builder: Any, loaded: Any) -> Any:
     lowered = builder.or_(loaded, _splat(64, 32))  # [ and { differ in bit 5 only, and so do ] and }
-    found = builder.icmp_unsigned("==", loaded, _splat(64, ord('"')))
-    found = builder.or_(found, builder.icmp_unsigned("==", lowered, _splat(64, ord("{"))))
-    return builder.or_(found, builder.icmp_unsigned("==", lowered, _splat(64, ord("}"))))
+    is_structure = builder.icmp_unsigned("==", loaded, _splat(64, ord('"')))
+    is_structure = builder.or_(is_structure, builder.icmp_unsigned("==", lowered, _splat(64, ord("{"))))
+    return builder.or_(is_structure, builder.icmp_unsigned("==", lowered, _splat(64, ord("}"))))
 
 
 load_byte = _loader(_BYTE, "zext")

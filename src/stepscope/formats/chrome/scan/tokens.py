@@ -83,21 +83,21 @@ def key_end(at):
 @inlined
 def skip_blank(at, end):
     """The next byte that is neither blank nor a control character."""
-    found = above_blank_32(at)
-    while found == 0 and at < end:
+    mask = above_blank_32(at)
+    while mask == 0 and at < end:
         at += 32
-        found = above_blank_32(at)
-    return at + trailing_zeros(found)
+        mask = above_blank_32(at)
+    return at + trailing_zeros(mask)
 
 
 @inlined
 def scalar_end(at):
     """Past the last byte of a number or word."""
-    found = scalar_ends_32(at)
-    while found == 0:
+    mask = scalar_ends_32(at)
+    while mask == 0:
         at += 32
-        found = scalar_ends_32(at)
-    return at + trailing_zeros(found)
+        mask = scalar_ends_32(at)
+    return at + trailing_zeros(mask)
 
 
 @inlined
@@ -115,9 +115,9 @@ def nested_end(at, end):
     depth, kinds = 0, 0
     limit = min(end, at + _MAX_NESTED)
     while at < limit:
-        found, step = structure_64(at), 64
-        while found != 0:
-            index = trailing_zeros(found)
+        mask, step = structure_64(at), 64
+        while mask != 0:
+            index = trailing_zeros(mask)
             byte = load_byte(at + index)
             if byte == QUOTE:
                 past = string_end(at + index + 1) + 1
@@ -128,10 +128,10 @@ def nested_end(at, end):
                 step = past - at
                 if step >= 64:
                     break
-                found &= -1 << step
+                mask &= -1 << step
                 step = 64
                 continue
-            found &= found - 1
+            mask &= mask - 1
             if byte | _LOWER == OPEN_BRACE:
                 depth += 1
                 kinds = (kinds << 1) | (byte == OPEN_BRACE)
@@ -231,16 +231,16 @@ def _read_time_rare(at, end):
     byte = load_byte(at)
     quoted = byte == QUOTE
     start = at + 1 if quoted else at
-    value, past, found = _decimal(start)
+    value, past, form = _decimal(start)
     if past > start:
         if not quoted:
-            return value, past, found
+            return value, past, form
         if load_byte(past) == QUOTE:
-            return value, past + 1, found
+            return value, past + 1, form
     if quoted:
         return 0, at, BAD  # blanks, escapes, words: the tolerant road decides
-    past, found = skip_rare(at, end)
-    return 0, past, found
+    past, form = skip_rare(at, end)
+    return 0, past, form
 
 
 @outlined
@@ -264,8 +264,8 @@ def _decimal(at):
     exponent, at = _exponent(at)
     if at < 0:
         return 0, start, BAD
-    value, found = _scaled(whole, dot, last, exponent + 3)
-    return -value if negative else value, at, found
+    value, form = _scaled(whole, dot, last, exponent + 3)
+    return -value if negative else value, at, form
 
 
 @inlined
@@ -335,9 +335,9 @@ def _read_value_rare(at, end, raws):
         after = load_byte(past)
         if not quoted and after != DOT and after | _LOWER != _E:
             return value, past, NUMBER
-    past, found = skip_rare(at, end)
-    if found != ABSENT or past >= end:
-        return 0, past, found
+    past, form = skip_rare(at, end)
+    if form != ABSENT or past >= end:
+        return 0, past, form
     number = intern_rare(at, past - at, raws)
     if number == FULL:
         return 0, past, TABLE_FULL

@@ -93,5 +93,5 @@ def write_lines(file: BinaryIO, lines: pl.Series) -> None:
 def _gathered(words: pl.Series, places: npt.NDArray[np.uint32], known: t.Bools) -> pl.Series:
     if len(words) == 0:
         return pl.Series([None] * len(places), dtype=pl.String)
-    found = words.gather(places)
-    return found if known.all() else pl.select(pl.when(pl.Series(known)).then(found)).to_series()
+    gathered = words.gather(places)
+    return gathered if known.all() else pl.select(pl.when(pl.Series(known)).then(gathered)).to_series()
