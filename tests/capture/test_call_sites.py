@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
 from stepscope.capture.call_sites import called_at
@@ -24,6 +26,13 @@ def mentions_twice(np: Any, xs: Any) -> Any:
     return np.zeros
 
 
+def through_modules(xs: Any) -> Any:
+    time.sleep(0.1)
+    shown = os.path.join(*xs)
+    os.remove
+    return shown, time
+
+
 def lines_from(function: Any) -> dict[str, int]:
     code = function.__code__
     return {name: line - code.co_firstlineno for name, line in called_at(code).items()}
@@ -36,6 +45,12 @@ def test_a_call_is_told_at_the_line_of_its_name() -> None:
     assert told["reshape"] == 4
     assert told["append"] == 6
     assert (told["list"], told["map"]) == (7, 7)
+
+
+def test_of_a_module_s_function_the_function_is_called_and_not_the_module() -> None:
+    told = lines_from(through_modules)
+    assert (told["sleep"], told["join"]) == (1, 2)
+    assert not {"time", "os", "path", "remove"} & set(told)
 
 
 def test_what_is_only_handed_on_is_not_called() -> None:

@@ -10,7 +10,7 @@ from types import CodeType
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
 """They run where they are made (as functions, before Python 3.12)."""
 _NULL_BEHIND = sys.version_info >= (3, 13)
-"""What marks a plain name as something to be called stands behind its name, before that in front of it."""
+"""What marks a name as something to be called stands behind it, before that in front of what it is an attribute of."""
 
 
 def called_at(code: CodeType) -> dict[str, int]:
@@ -29,6 +29,15 @@ def called_at(code: CodeType) -> dict[str, int]:
         lines.setdefault(name, set()).add(line)
         beside = at + 1 if _NULL_BEHIND else at - 1
         marked = 0 <= beside < len(known) and known[beside].opname == "PUSH_NULL"
-        if step.opname in ("LOAD_CONST", "LOAD_METHOD") or "NULL" in (step.argrepr or "") or marked:
+        if step.opname in ("LOAD_CONST", "LOAD_METHOD"):
             called.add(name)
+        elif marked or "NULL" in (step.argrepr or ""):
+            called.add(_last_attribute(known, at))
     return {name: min(where) for name, where in lines.items() if name in called and len(where) == 1}
+
+
+def _last_attribute(steps: list[dis.Instruction], at: int) -> str:
+    """``sleep`` of ``time.sleep``, from where ``time`` is loaded on."""
+    while at + 1 < len(steps) and steps[at + 1].opname == "LOAD_ATTR":
+        at += 1
+    return str(steps[at].argval)
