@@ -62,7 +62,17 @@ def test_the_job_s_own_line_is_seen_not_that_of_a_module(work: Callable[[threadi
 def test_how_long_the_thread_had_no_core_is_written_beside_each_look() -> None:
     found = watched(turns).facts()["looks"]
     assert len(found["core_wait_ns"]) == len(found["time_ns"])
-    assert min(found["core_wait_ns"]) >= 0
+    assert found["core_wait_ns"][0] >= 0
+    assert min(step for step in found["core_wait_ns"] if step is not None) >= 0
+
+
+def test_how_long_it_had_no_core_is_read_more_seldom_than_looks_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter(range(7, 1_000))
+    monkeypatch.setattr(module, "_waited", lambda scheduled: next(counts))
+    lines = of_a_second(monkeypatch, lambda number: 0, scheduled=3)
+    told = [step for step in lines._core_waits(len(lines._times)) if step is not None]
+    assert 40 < len(told) < 67 < len(lines._times)
+    assert told == [7] + [1] * (len(told) - 1)
 
 
 def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,17 +80,18 @@ def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.Monke
     assert "core_wait_ns" not in watched(turns).facts()["looks"]
 
 
-def of_a_second(monkeypatch: pytest.MonkeyPatch, took_ns: Callable[[int], int], kept_ns: int = 0) -> ThreadLines:
+def of_a_second(
+    monkeypatch: pytest.MonkeyPatch, took_ns: Callable[[int], int], kept_ns: int = 0, scheduled: int | None = None
+) -> ThreadLines:
     """Looks of which each takes so long, by a clock that stands still but while they are made and waited for: a second
     of it, on any machine. Native code keeps the interpreter, and waiting for it takes as much processor time."""
     now, spent = 0, 0
     lines = ThreadLines()
 
-    class Waiting:
-        def acquire(self, timeout: float) -> bool:
-            nonlocal now, spent
-            now, spent = now + round(timeout * 1e9) + kept_ns, spent + kept_ns
-            return now > 1_000_000_000
+    def sleep(seconds: float) -> None:
+        nonlocal now, spent
+        now, spent = now + round(seconds * 1e9) + kept_ns, spent + kept_ns
+        lines._over = now > 1_000_000_000
 
     def one(self: ThreadLines, ident: int) -> None:
         nonlocal now, spent
@@ -91,8 +102,8 @@ def of_a_second(monkeypatch: pytest.MonkeyPatch, took_ns: Callable[[int], int], 
     monkeypatch.setattr(module.ThreadLines, "_one", one)
     monkeypatch.setattr(module, "perf_counter_ns", lambda: now)
     monkeypatch.setattr(module, "thread_time_ns", lambda: spent)
-    monkeypatch.setattr(lines, "_over", Waiting())
-    lines._look_on(0, None)
+    monkeypatch.setattr(module, "sleep", sleep)
+    lines._look_on(0, scheduled)
     return lines
 
 
@@ -127,6 +138,17 @@ def test_waiting_while_native_code_keeps_the_interpreter_is_not_counted_and_asks
         sys.setswitchinterval(own)
     assert len(lines._times) > 25
     assert lines.spent_ns < 30_000_000
+
+
+def test_a_profiler_that_records_new_threads_records_none_of_ours() -> None:
+    called = []
+    threading.setprofile(lambda frame, event, argument: called.append(frame.f_code.co_filename))
+    try:
+        assert watched(turns).facts()
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]
+    assert called.count(__file__)  # The thread of the job.
+    assert called.count(module.__file__) < 5
 
 
 def test_short_python_is_met_and_python_s_own_interval_comes_back() -> None:

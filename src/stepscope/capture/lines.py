@@ -12,7 +12,7 @@ import sys
 import threading
 from array import array
 from itertools import pairwise
-from time import perf_counter_ns, thread_time_ns, time_ns
+from time import perf_counter_ns, sleep, thread_time_ns, time_ns
 from types import CodeType
 from typing import Any
 
@@ -35,6 +35,9 @@ LONGEST_SWITCH_S = 0.001
 """The same, once native code kept the interpreter for more than ``KEPT_NS``: a thread that wants it asks once in each
 such time. That is done on another core where there is one, and not counted: 12 us of each millisecond at most."""
 KEPT_NS = 10_000_000
+WAITED_EVERY_NS = 15_000_000
+"""How often it is read how long the thread waited for a core: that costs a look a quarter more, as reading a file lets
+go of the interpreter, which must then be waited for again."""
 MOST = 50_000
 """Looks that are kept; four minutes of them."""
 MOST_FUNCTIONS = 500
@@ -45,9 +48,8 @@ class ThreadLines:
     """Looks at one thread from ``start`` to ``stop``."""
 
     def __init__(self) -> None:
-        self._over = threading.Lock()
-        """Held while it looks: waiting for a lock takes half of what waiting for an event does."""
-        self._over.acquire()
+        self._over = False
+        """Asked after each pause: of all ways to wait sleeping takes the least."""
         self._thread: threading.Thread | None = None
         self._of: int | None = None
         """The system's number of the thread that is looked at."""
@@ -56,8 +58,8 @@ class ThreadLines:
         self._times = array("q")
         self._seen = array("i")
         """Per look its place, -1 where the thread was in none of the job's own functions."""
-        self._waited = array("q")
-        """Per look how long the thread had waited for a core (ns, the system's count); empty where it does not tell."""
+        self._waited: list[tuple[int, int]] = []
+        """Looks (by number) of which is known how long the thread had waited for a core (ns, the system's count)."""
         self._switched = self._interval = sys.getswitchinterval()
         """The job's own, and the one that holds while it looks."""
         self.spent_ns = 0
@@ -81,17 +83,14 @@ class ThreadLines:
 
     def stop(self) -> None:
         """Look no more."""
-        if self._over.locked():
-            self._over.release()
+        self._over = True
         if self._thread is not None and sys.getswitchinterval() == self._interval:
             sys.setswitchinterval(self._switched)
-        if self._thread is not None and self._thread.is_alive():
-            self._thread.join(timeout=1)
 
     def looks(self) -> dict[str, Any] | None:
         """What was seen: the thread, Unix times (ns; each but the first from the one before), per look its place in
-        the list of them (file, line, function), -1 for none, and how long the thread had waited for a core (as the
-        times), where that is known. None where it never looked at code of the job."""
+        the list of them (file, line, function), -1 for none, and how long the thread had waited for a core (ns, each
+        but the first from the one before), where that is known. None where it never looked at code of the job."""
         if not self._places:
             return None
         count = min(len(self._times), len(self._seen))
@@ -101,8 +100,15 @@ class ThreadLines:
             "places": [list(place) for place in self._places],
             "time_ns": _steps(self._times[:count]),
             "place": self._seen[:count].tolist(),
-            **({"core_wait_ns": _steps(self._waited[:count])} if len(self._waited) >= count else {}),
+            **({"core_wait_ns": self._core_waits(count)} if self._waited else {}),
         }
+
+    def _core_waits(self, count: int) -> list[int | None]:
+        found: list[int | None] = [None] * count
+        told = [(look, waited) for look, waited in self._waited if look < count]
+        for (look, _), step in zip(told, _steps(array("q", (waited for _, waited in told))), strict=True):
+            found[look] = step
+        return found
 
     def files(self) -> set[str]:
         """The names of the files of the job that were met, without their folders."""
@@ -125,6 +131,7 @@ class ThreadLines:
         return {"looking": {"spent_ns": self.spent_ns, "passed_ns": self.passed_ns}} if self.passed_ns else {}
 
     def _look(self, ident: int) -> None:
+        sys.setprofile(None)  # Tracers of JAX and TensorFlow record threads that begin later, this one too.
         scheduled = _scheduled(self._of)
         try:
             self._look_on(ident, scheduled)
@@ -134,16 +141,20 @@ class ThreadLines:
 
     def _look_on(self, ident: int, scheduled: int | None) -> None:
         began, own, pause = perf_counter_ns(), thread_time_ns(), EVERY_MS / 1_000
-        asked = began
-        while not self._over.acquire(timeout=pause) and len(self._times) < MOST:
+        asked, due = began, began
+        while len(self._times) < MOST:
+            sleep(pause)
             has = perf_counter_ns()
+            if self._over:
+                return
             was_kept = has - asked - pause * 1e9 > KEPT_NS
             if was_kept and sys.getswitchinterval() == self._interval:
                 self._switch(LONGEST_SWITCH_S)
             self._one(ident)
             held = perf_counter_ns() - has
-            if scheduled is not None:  # Lets go of the interpreter: how long it is wanted back costs the job nothing.
-                self._waited.append(_waited(scheduled))
+            if scheduled is not None and has >= due:  # How long the interpreter is wanted back costs the job nothing.
+                self._waited.append((len(self._times) - 1, _waited(scheduled)))
+                due = has + WAITED_EVERY_NS
             before, own = own, thread_time_ns()
             self.spent_ns += held if was_kept else max(own - before, held)
             asked = perf_counter_ns()
@@ -168,8 +179,10 @@ class ThreadLines:
         place = -1
         if frame is not None:
             key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
-            place = self._places.setdefault(key, len(self._places))
-            self._codes.add(frame.f_code)
+            known = len(self._places)
+            place = self._places.setdefault(key, known)
+            if place == known:
+                self._codes.add(frame.f_code)
         self._times.append(now)
         self._seen.append(place)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from functools import lru_cache
 
 MOST_FILES = 5_000
 """Names of files that are kept."""
@@ -14,6 +15,7 @@ _LIBRARIES = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdl
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
+@lru_cache(MOST_FILES)
 def is_own(filename: str) -> bool:
     """Whether a file is the user's: no library's, not Python's, not ours."""
     if filename.startswith(("<", OURS, *_LIBRARIES)):

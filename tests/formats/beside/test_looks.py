@@ -72,6 +72,10 @@ def test_waits_for_a_core_count_from_the_first_look() -> None:
     trace = job()
     found = with_looks(trace, told(trace, core_wait_ns=[7_000, 30, 12]), "a.json")
     assert found.table("looks")["core_wait_ns"].to_list() == [0, 42]
+    found = with_looks(trace, told(trace, core_wait_ns=[7_000, None, 12]), "a.json")
+    assert found.table("looks")["core_wait_ns"].to_list() == [0, 12]
+    found = with_looks(trace, told(trace, core_wait_ns=[None, 7_000, None]), "a.json")
+    assert found.table("looks")["core_wait_ns"].to_list() == [None, None]
 
 
 @pytest.mark.parametrize("waited", [[1, 2], [1, -2, 3], ["x"] * 3, [1 << 61] * 3])

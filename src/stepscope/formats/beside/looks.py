@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from itertools import accumulate
 from pathlib import PurePath
 from typing import Any
 
@@ -27,8 +28,8 @@ class Looked(msgspec.Struct):
     place: list[int]
     thread: int | None = None
     """The system's number of the thread."""
-    core_wait_ns: list[int] | None = None
-    """How long it had waited for a core; each but the first from the one before."""
+    core_wait_ns: list[int | None] | None = None
+    """How long it had waited for a core; each but the first from the one before, None where that was not read."""
     calls: list[tuple[str, int, str, dict[str, int]]] = []
     """Functions of the program (file, first line, name), and at which line each calls what (``capture/call_sites.py``);
     profiles of PyTorch hold that of every call themselves."""
@@ -37,10 +38,10 @@ class Looked(msgspec.Struct):
         """Rows of the table, in order of time: the looks that met code of the program's own. ``epoch_ns`` is the Unix
         time of the trace's origin."""
         times = (np.cumsum(np.array(self.time_ns, np.int64)) - epoch_ns).tolist()
-        if self.core_wait_ns is None:
-            waited = [t.NULL] * len(times)
-        else:
-            waited = (np.cumsum(np.array(self.core_wait_ns, np.int64)) - sum(self.core_wait_ns[:1])).tolist()
+        waited = [t.NULL] * len(times)
+        told = [(look, step) for look, step in enumerate(self.core_wait_ns or ()) if step is not None]
+        for (look, _), upto in zip(told, accumulate(step for _, step in told), strict=True):
+            waited[look] = upto - told[0][1]
         seen = sorted(each for each in zip(times, self.place, waited, strict=True) if each[1] >= 0)
         return [
             (time, track, file, line, function, core_wait)
@@ -61,7 +62,8 @@ def looked_of(given: Any) -> Looked | None:
     sound = sound and all(0 < line < 1 << 31 for *_, lines in looked.calls for line in lines.values())
     waited = looked.core_wait_ns
     if waited is not None:
-        sound = sound and len(waited) == len(looked.time_ns) and min(waited, default=0) >= 0 and sum(waited) < 1 << 62
+        steps = [step for step in waited if step is not None]
+        sound = sound and len(waited) == len(looked.time_ns) and min(steps, default=0) >= 0 and sum(steps) < 1 << 62
     return looked if sound and max(looked.place, default=-1) < len(looked.places) else None
 
 
