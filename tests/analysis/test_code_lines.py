@@ -135,6 +135,26 @@ def test_without_any_frame_the_look_itself_is_the_place() -> None:
     assert line_of(trace, "aten::add") == Where(op="aten::add")
 
 
+def test_the_range_of_a_callback_is_apart_from_what_is_around_it() -> None:
+    """Looks in it tell of others of its kind at any instant, and those around it of all around."""
+    d = TraceDrawing()
+    name = "keras.callback: Writes.on_train_batch_end (train.py:10)"
+    for i in range(6):
+        d.host("aten::mm", 1_000 * i + 100, 50)
+        d.annotation(name, 1_000 * i + 300 + 50 * i, 200)
+        d.host("aten::add", 1_000 * i + 320 + 50 * i, 20)
+    trace = trace_of(d.events())
+    met = [(250, 30, "main"), (1_600, 30, "main"), (2_420, 13, "on_train_batch_end"), (3_600, 13, "on_train_batch_end")]
+    seen = [(at * US, 0, "/home/ana/train.py", line, function, NULL) for at, line, function in met]
+    strings, looks = table_of(trace.strings, Looks, seen)
+    trace = replace(trace, strings=strings, looks=looks)
+    called = [line_of(trace, "aten::add", i) for i in range(6)]
+    assert {(place.function, place.line) for place in called} == {("on_train_batch_end", 13)}
+    callbacks = [s for s in range(len(trace.slices)) if trace.name_of(s) == name]
+    assert Locator(trace).where(callbacks[5], 5_700 * US).line == 13
+    assert Locator(trace).where(callbacks[0], 480 * US).line == 13
+
+
 # --- the reader -------------------------------------------------------------------------------------------------------
 
 

@@ -14,10 +14,11 @@ import numpy as np
 
 from stepscope.analysis.limits import LINE_AGREED, LINE_CONTESTED, LINE_NEAR_NS, LINE_OTHERS
 from stepscope.compiled import kernel
+from stepscope.names.callbacks import named_callback
 from stepscope.names.frames import names_function
 from stepscope.record import record
-from stepscope.trace.codes import among, distinct, grouped
-from stepscope.trace.forest import inherit, innermost_at, rows_of_track
+from stepscope.trace.codes import among, distinct, grouped, mapped
+from stepscope.trace.forest import inherit, innermost_at, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -74,8 +75,7 @@ class CodeLines:
         table = self._trace.looks
         if not len(table):
             return np.full(slices.size, -1, np.int32)
-        holder = (len(self._trace.slices) + self._trace.slices.track[slices]).astype(np.int32)
-        return self._look_for(holder, times)
+        return self._look_for(self._around(slices, self._trace.slices.track[slices]), times)
 
     @cached_property
     def same_place(self) -> I32:
@@ -111,17 +111,42 @@ class CodeLines:
         line[rest] = np.where(look >= 0, self._trace.looks.line[look] if len(self._trace.looks) else NULL, NULL)
         return np.asarray(line, np.int64)
 
+    # --- ranges ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _is_range(self) -> Bools:
+        """Which slices are ranges that are the time of one function (a callback of Keras), where the profile has no
+        Python code around them that tells more."""
+        slices, strings = self._trace.slices, self._trace.strings
+        found: Bools = mapped(slices.name, strings, lambda name: named_callback(name) is not None, np.bool_)
+        found &= slices.kind == Kind.ANNOTATION
+        if found.any():
+            found &= outermost(self._is_python, slices.parent) < 0
+        return found
+
+    def _around(self, slices: I32, tracks: I32) -> I32:
+        """Per slice in no function (-1: none), the range around it; a number behind all slices that stands for its
+        track where there is none."""
+        count, rows = len(self._trace.slices), np.flatnonzero(self._is_range).astype(np.int32)
+        if not rows.size:
+            return (count + tracks).astype(np.int32)
+        ranges = np.full(count, -1, np.int32)
+        ranges[rows] = rows
+        held = np.append(inherit(ranges, self._trace.slices.parent), np.int32(-1))[slices]
+        return np.where(held >= 0, held, count + tracks).astype(np.int32)
+
     # --- stretches ------------------------------------------------------------------------------------------------
 
     @cached_property
     def _cells(self) -> _Cells:
         slices = self._trace.slices
         rows = np.arange(len(slices), dtype=np.int32)
-        seen = ~among(slices.kind, _UNSEEN)
+        seen = ~among(slices.kind, _UNSEEN) | self._is_range
+        holds = self._is_python | self._is_range
         around = np.append(inherit(np.where(seen, rows, np.int32(-1)), slices.parent), np.int32(-1))[slices.parent]
         around[slices.parent < 0] = -1
         top = seen & (around < 0)
-        member = np.flatnonzero(top | (seen & (around >= 0) & self._is_python[around])).astype(np.int32)
+        member = np.flatnonzero(top | (seen & (around >= 0) & holds[around])).astype(np.int32)
         holder = np.where(top[member], len(slices) + slices.track[member], around[member]).astype(np.int32)
         order = np.argsort(holder, kind="stable")
         return _Cells(holder[order].astype(np.int64) << 32 | member[order])
@@ -178,8 +203,11 @@ class CodeLines:
     @cached_property
     def _looked(self) -> tuple[I32, Rows, Bools]:
         """Per look the function that it met (a slice; behind all slices what is in none), and its stretch there."""
-        holders = _holders(self._trace)
-        at, inside = self._cell(holders, self._trace.looks.time_ns)
+        slices, looks = self._trace.slices, self._trace.looks
+        inner = innermost_at(slices, looks.track, looks.time_ns)
+        functions = _functions(self._trace, inner)
+        holders = np.where(functions >= 0, functions, self._around(inner, looks.track)).astype(np.int32)
+        at, inside = self._cell(holders, looks.time_ns)
         return holders, at, inside
 
     def _look_for(self, holders: I32, times: I64) -> I32:
@@ -245,13 +273,11 @@ def _best(near: I32, away: I64) -> tuple[I32, I64]:
     return np.where(apart < _FAR, np.take_along_axis(near, best, axis=0)[0], -1).astype(np.int32), apart
 
 
-def _holders(trace: Trace) -> I32:
-    """Per look the innermost slice around it that is the function it names, else a number behind all slices that
-    stands for its track."""
+def _functions(trace: Trace, inner: I32) -> I32:
+    """Per look, that is in a slice, the innermost one around it that is the function it names; -1 for none."""
     slices, looks = trace.slices, trace.looks
-    inner = innermost_at(slices, looks.track, looks.time_ns)
     first, of = grouped(looks.file, looks.function)
-    holders = (len(slices) + looks.track).astype(np.int32)
+    found = np.full(len(looks), -1, np.int32)
     is_frame = slices.kind == Kind.PYTHON_FRAME
     used = distinct(slices.name[is_frame])
     for number, look in enumerate(first.tolist()):
@@ -260,9 +286,8 @@ def _holders(trace: Trace) -> I32:
         if not codes:
             continue
         mine = np.flatnonzero(of == number)
-        around = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
-        holders[mine] = np.where(around >= 0, around, holders[mine])
-    return holders
+        found[mine] = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
+    return found
 
 
 @kernel
