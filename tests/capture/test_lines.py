@@ -71,7 +71,7 @@ def test_how_long_it_had_no_core_is_read_more_seldom_than_looks_are_made(monkeyp
     monkeypatch.setattr(module, "_waited", lambda scheduled: next(counts))
     lines = of_a_second(monkeypatch, lambda number: 0, scheduled=3)
     told = [step for step in lines._core_waits(len(lines._times)) if step is not None]
-    assert 40 < len(told) < 67 < len(lines._times)
+    assert 20 < len(told) < 34 < len(lines._times)
     assert told == [7] + [1] * (len(told) - 1)
 
 

@@ -35,7 +35,7 @@ LONGEST_SWITCH_S = 0.001
 """The same, once native code kept the interpreter for more than ``KEPT_NS``: a thread that wants it asks once in each
 such time. That is done on another core where there is one, and not counted: 12 us of each millisecond at most."""
 KEPT_NS = 10_000_000
-WAITED_EVERY_NS = 15_000_000
+WAITED_EVERY_NS = 30_000_000
 """How often it is read how long the thread waited for a core: that costs a look a quarter more, as reading a file lets
 go of the interpreter, which must then be waited for again."""
 MOST = 50_000
