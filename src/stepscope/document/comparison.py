@@ -21,20 +21,12 @@ class DifferenceEntry(TypedDict):
     high_ns: Annotated[SignedNs | None, Field("Its upper end.")]
 
 
-class PartDifference(TypedDict):
+class PartDifference(DifferenceEntry):
     """How a category changed."""
 
     category: Annotated[str, Field("A category of the accounting.")]
     label: Annotated[str, Field("Its words in reports.")]
     told: Annotated[bool, Field("Whether it changed by more than noise, and by enough to matter.")]
-    before_ns: Annotated[SignedNs, Field("Mean before, ns per step.")]
-    after_ns: Annotated[SignedNs, Field("Mean after, ns per step.")]
-    difference_ns: Annotated[SignedNs, Field("After less before.")]
-    share: Annotated[float | None, Field("The difference as a share of before; null where that is 0.")]
-    low_ns: Annotated[
-        SignedNs | None, Field("Lower end of the 95 % interval of the difference; null where a run has too few steps.")
-    ]
-    high_ns: Annotated[SignedNs | None, Field("Its upper end.")]
 
 
 class FindingChangeEntry(TypedDict):
@@ -110,7 +102,7 @@ class ComparedSide(TypedDict):
     steps_apart_ns: Annotated[list[SignedNs], Field("Durations of the steps left out as far slower than the others.")]
 
 
-class ComparedItem(TypedDict):
+class ComparedItem(DifferenceEntry):
     """A kernel, op or layer that changed."""
 
     name: Annotated[str, Field("Its name before; after, where it was not there before.")]
@@ -118,14 +110,6 @@ class ComparedItem(TypedDict):
     op: Annotated[str | None, Field("Of a kernel, the op it works for.")]
     count_before: Annotated[float, Field("Launches or calls per step.")]
     count_after: Annotated[float, Field("The same after.")]
-    before_ns: Annotated[SignedNs, Field("Mean before, ns per step.")]
-    after_ns: Annotated[SignedNs, Field("Mean after, ns per step.")]
-    difference_ns: Annotated[SignedNs, Field("After less before.")]
-    share: Annotated[float | None, Field("The difference as a share of before; null where that is 0.")]
-    low_ns: Annotated[
-        SignedNs | None, Field("Lower end of the 95 % interval of the difference; null where a run has too few steps.")
-    ]
-    high_ns: Annotated[SignedNs | None, Field("Its upper end.")]
 
 
 class ComparedBox(TypedDict):

@@ -1195,30 +1195,30 @@ export interface Difference {
 
 /** How a category changed. */
 export interface PartDifference {
-  category: string;
-  label: string;
-  told: boolean;
   before_ns: number;
   after_ns: number;
   difference_ns: number;
   share: number | null;
   low_ns: number | null;
   high_ns: number | null;
+  category: string;
+  label: string;
+  told: boolean;
 }
 
 /** A kernel, op or layer that changed. */
 export interface ComparedItem {
+  before_ns: number;
+  after_ns: number;
+  difference_ns: number;
+  share: number | null;
+  low_ns: number | null;
+  high_ns: number | null;
   name: string;
   renamed: string | null;
   op: string | null;
   count_before: number;
   count_after: number;
-  before_ns: number;
-  after_ns: number;
-  difference_ns: number;
-  share: number | null;
-  low_ns: number | null;
-  high_ns: number | null;
 }
 
 /** Work in one place. */
