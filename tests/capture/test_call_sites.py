@@ -29,7 +29,7 @@ def mentions_twice(np: Any, xs: Any) -> Any:
 def through_modules(xs: Any) -> Any:
     time.sleep(0.1)
     shown = os.path.join(*xs)
-    os.remove
+    xs.append(os.remove)
     return shown, time
 
 

@@ -84,9 +84,7 @@ def judged(script: Path, environment: str, folder: Path) -> tuple[float, Counter
     origin = trace.info.origin_epoch_ns
     assert origin is not None
     first, last = int(steps.start[1]), int(steps.start[-1])  # The last one holds the job's end, and what ends py-spy.
-    told = [
-        (at - origin, min(ns, last + origin - at), line) for at, ns, line in found if first <= at - origin < last
-    ]
+    told = [(at - origin, min(ns, last + origin - at), line) for at, ns, line in found if first <= at - origin < last]
     at = np.array([at for at, _, _ in told], np.int64)
     one_line = _one_line_loops(script)
     near = [

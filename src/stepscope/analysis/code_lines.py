@@ -118,11 +118,11 @@ class CodeLines:
         """Which slices are ranges that are the time of one function (a callback of Keras), where the profile has no
         Python code around them that tells more."""
         slices, strings = self._trace.slices, self._trace.strings
-        found: Bools = mapped(slices.name, strings, lambda name: named_callback(name) is not None, np.bool_)
-        found &= slices.kind == Kind.ANNOTATION
-        if found.any():
-            found &= outermost(self._is_python, slices.parent) < 0
-        return found
+        ranges: Bools = mapped(slices.name, strings, lambda name: named_callback(name) is not None, np.bool_)
+        ranges &= slices.kind == Kind.ANNOTATION
+        if ranges.any():
+            ranges &= outermost(self._is_python, slices.parent) < 0
+        return ranges
 
     def _around(self, slices: I32, tracks: I32) -> I32:
         """Per slice in no function (-1: none), the range around it; a number behind all slices that stands for its
@@ -277,7 +277,7 @@ def _functions(trace: Trace, inner: I32) -> I32:
     """Per look, that is in a slice, the innermost one around it that is the function it names; -1 for none."""
     slices, looks = trace.slices, trace.looks
     first, of = grouped(looks.file, looks.function)
-    found = np.full(len(looks), -1, np.int32)
+    functions = np.full(len(looks), -1, np.int32)
     is_frame = slices.kind == Kind.PYTHON_FRAME
     used = distinct(slices.name[is_frame])
     for number, look in enumerate(first.tolist()):
@@ -286,8 +286,8 @@ def _functions(trace: Trace, inner: I32) -> I32:
         if not codes:
             continue
         mine = np.flatnonzero(of == number)
-        found[mine] = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
-    return found
+        functions[mine] = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
+    return functions
 
 
 @kernel

@@ -104,11 +104,11 @@ class ThreadLines:
         }
 
     def _core_waits(self, count: int) -> list[int | None]:
-        found: list[int | None] = [None] * count
+        steps: list[int | None] = [None] * count
         told = [(look, waited) for look, waited in self._waited if look < count]
         for (look, _), step in zip(told, _steps(array("q", (waited for _, waited in told))), strict=True):
-            found[look] = step
-        return found
+            steps[look] = step
+        return steps
 
     def files(self) -> set[str]:
         """The names of the files of the job that were met, without their folders."""
