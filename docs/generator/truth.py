@@ -30,8 +30,8 @@ hardware: [where it runs](guides/where-it-runs.md#what-was-verified-and-on-what)
 JOBS = """\
 Jobs as a new user has them (`tests/newcomer`), each run by `stepscope run`, cured as its finding says, and timed bare
 in turns before and after; medians of three on two virtual cores, with PyTorch 2.13. *Promised* is the middle of
-three recordings; *step off* is how far the step then is from it, *gain off* how far what was gained is from what was to be
-gained."""
+three recordings; *step off* is how far the step then is from it, *gain off* how far what was gained is from what was
+to be gained."""
 
 REPAIRED = """\
 A real program before and after the repair its first finding asks for (`{pair}`): a step of {before} became {after},
