@@ -8,7 +8,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
 from pathlib import Path
 
 import pytest
@@ -81,7 +81,12 @@ def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.Monke
 
 
 def of_a_second(
-    monkeypatch: pytest.MonkeyPatch, took_ns: Callable[[int], int], kept_ns: int = 0, scheduled: int | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    took_ns: Callable[[int], int],
+    *,
+    kept_ns: int = 0,
+    scheduled: int | None = None,
+    late: list[int] | None = None,
 ) -> ThreadLines:
     """Looks of which each takes so long, by a clock that stands still but while they are made and waited for: a second
     of it, on any machine. Native code keeps the interpreter, and waiting for it takes as much processor time."""
@@ -93,9 +98,10 @@ def of_a_second(
         now, spent = now + round(seconds * 1e9) + kept_ns, spent + kept_ns
         lines._over = now > 1_000_000_000
 
-    def one(self: ThreadLines, ident: int) -> None:
+    def one(self: ThreadLines, ident: int, late_ns: int) -> None:
         nonlocal now, spent
         took = took_ns(len(self._times))
+        (late if late is not None else []).append(late_ns)
         now, spent = now + took, spent + took
         self._times.append(now)
 
@@ -138,6 +144,24 @@ def test_waiting_while_native_code_keeps_the_interpreter_is_not_counted_and_asks
         sys.setswitchinterval(own)
     assert len(lines._times) > 25
     assert lines.spent_ns < 30_000_000
+
+
+@pytest.mark.parametrize(("asked", "told_ns"), [(60, 20_000_000), (2, 0)])
+def test_a_look_is_told_from_when_it_was_to_be_where_it_asked_for_the_interpreter_all_the_time(
+    monkeypatch: pytest.MonkeyPatch, asked: int, told_ns: int
+) -> None:
+    waits = count(0, asked)
+    monkeypatch.setattr(module, "_waits", lambda: next(waits))
+    late: list[int] = []
+    of_a_second(monkeypatch, lambda number: 10_000, kept_ns=20_000_000, late=late)
+    assert set(late) == {told_ns}
+
+
+def test_what_kept_a_look_is_two_looks_at_one_line() -> None:
+    lines = ThreadLines()
+    lines._one(threading.get_ident(), 5_000_000)
+    assert lines._times[1] - lines._times[0] == 5_000_000
+    assert lines._seen[0] == lines._seen[1] >= 0
 
 
 def test_a_profiler_that_records_new_threads_records_none_of_ours() -> None:

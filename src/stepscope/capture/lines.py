@@ -18,6 +18,11 @@ from typing import Any
 
 from .own_code import is_own
 
+try:
+    from resource import RUSAGE_THREAD, getrusage
+except ImportError:  # Only Linux counts it per thread.
+    getrusage = None  # type: ignore[assignment]
+
 EVERY_MS = 4
 MOST_SHARE = 0.008
 """The most of the time passed that looking takes: its thread's own processor time, or how long it kept the interpreter,
@@ -35,6 +40,11 @@ LONGEST_SWITCH_S = 0.001
 """The same, once native code kept the interpreter for more than ``KEPT_NS``: a thread that wants it asks once in each
 such time. That is done on another core where there is one, and not counted: 12 us of each millisecond at most."""
 KEPT_NS = 10_000_000
+LATE_NS = 1_500_000
+"""A look that came later than this is one of two: if the interpreter was kept from it meanwhile, the thread was at the
+same line all the time, in C code, as Python would have handed it over long before."""
+POLLS = 2
+"""In how many of Python's intervals, and a fifth of a millisecond, it was asked for again at least, if it was kept."""
 WAITED_EVERY_NS = 30_000_000
 """How often it is read how long the thread waited for a core: that costs a look a quarter more, as reading a file lets
 go of the interpreter, which must then be waited for again."""
@@ -141,25 +151,31 @@ class ThreadLines:
 
     def _look_on(self, ident: int, scheduled: int | None) -> None:
         began, own, pause = perf_counter_ns(), thread_time_ns(), EVERY_MS / 1_000
-        asked, due = began, began
+        asked, due, looks, waits = began, began, 0, _waits()
         while len(self._times) < MOST:
             sleep(pause)
-            has = perf_counter_ns()
+            has, looks = perf_counter_ns(), looks + 1
             if self._over:
                 return
-            was_kept = has - asked - pause * 1e9 > KEPT_NS
+            late_ns = has - asked - round(pause * 1e9)
+            was_kept = late_ns > KEPT_NS
+            in_c_code = late_ns > LATE_NS and self._asked_in_vain(late_ns, _waits() - waits)
             if was_kept and sys.getswitchinterval() == self._interval:
                 self._switch(LONGEST_SWITCH_S)
-            self._one(ident)
+            self._one(ident, late_ns if in_c_code else 0)
             held = perf_counter_ns() - has
             if scheduled is not None and has >= due:  # How long the interpreter is wanted back costs the job nothing.
                 self._waited.append((len(self._times) - 1, _waited(scheduled)))
                 due = has + WAITED_EVERY_NS
             before, own = own, thread_time_ns()
             self.spent_ns += held if was_kept else max(own - before, held)
-            asked = perf_counter_ns()
+            waits, asked = _waits(), perf_counter_ns()
             self.passed_ns = asked - began
-            pause = self._pause(len(self._times))
+            pause = self._pause(looks)
+
+    def _asked_in_vain(self, late_ns: int, waits: int) -> bool:
+        """Whether it was the interpreter that a look waited for, and no core: it is asked for again and again."""
+        return waits > 3 and waits * (POLLS * self._interval + 0.0002) * 1e9 > late_ns
 
     def _pause(self, looks: int) -> float:
         """Seconds until the next one: of changing length, or else of steps as long as a pause one line would be met."""
@@ -171,7 +187,7 @@ class ThreadLines:
         sys.setswitchinterval(min(seconds, self._switched))
         self._interval = sys.getswitchinterval()
 
-    def _one(self, ident: int) -> None:
+    def _one(self, ident: int, late_ns: int) -> None:
         frame = sys._current_frames().get(ident)
         now = time_ns()
         while frame is not None and not is_own(frame.f_code.co_filename):
@@ -183,14 +199,20 @@ class ThreadLines:
             place = self._places.setdefault(key, known)
             if place == known:
                 self._codes.add(frame.f_code)
-        self._times.append(now)
-        self._seen.append(place)
+        for time in (now - late_ns, now) if late_ns else (now,):
+            self._times.append(time)
+            self._seen.append(place)
 
 
 def _steps(values: array[int]) -> list[int]:
     """The first, and of each other what it is more than the one before: short in a file."""
     first: list[int] = values[:1].tolist()
     return first + [later - earlier for earlier, later in pairwise(values)]
+
+
+def _waits() -> int:
+    """How often this thread has waited for anything; 0 where the system does not tell."""
+    return getrusage(RUSAGE_THREAD).ru_nvcsw if getrusage is not None else 0
 
 
 def _scheduled(thread: int | None) -> int | None:
