@@ -155,6 +155,22 @@ def test_the_range_of_a_callback_is_apart_from_what_is_around_it() -> None:
     assert Locator(trace).where(callbacks[0], 480 * US).line == 13
 
 
+def test_between_callbacks_of_one_loop_its_caller_is_told_if_looks_before_and_behind_met_it() -> None:
+    d = TraceDrawing()
+    for i in range(6):
+        d.host("aten::mm", 1_000 * i + 100, 50)
+        d.annotation("keras.callback: Writes.on_train_batch_end (train.py:10)", 1_000 * i + 300, 200)
+    d.host("aten::sum", 2_600, 50)
+    d.host("aten::cat", 5_600, 50)
+    trace = trace_of(d.events())
+    met = [(120, 30), (2_000, 30), (3_000, 30), (5_580, 31), (5_700, 31)]
+    seen = [(at * US, 0, "/home/ana/train.py", line, "main", NULL) for at, line in met]
+    strings, looks = table_of(trace.strings, Looks, seen)
+    trace = replace(trace, strings=strings, looks=looks)
+    assert line_of(trace, "aten::sum").line == 30
+    assert line_of(trace, "aten::cat").line is None
+
+
 # --- the reader -------------------------------------------------------------------------------------------------------
 
 

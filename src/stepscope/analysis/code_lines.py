@@ -75,7 +75,9 @@ class CodeLines:
         table = self._trace.looks
         if not len(table):
             return np.full(slices.size, -1, np.int32)
-        return self._look_for(self._around(slices, self._trace.slices.track[slices]), times)
+        holders = self._around(slices, self._trace.slices.track[slices])
+        looks = self._look_for(holders, times)
+        return np.where(looks >= 0, looks, self._between_ranges(holders, times)).astype(np.int32)
 
     @cached_property
     def same_place(self) -> I32:
@@ -134,6 +136,21 @@ class CodeLines:
         ranges[rows] = rows
         held = np.append(inherit(ranges, self._trace.slices.parent), np.int32(-1))[slices]
         return np.where(held >= 0, held, count + tracks).astype(np.int32)
+
+    def _between_ranges(self, holders: I32, times: I64) -> I32:
+        """Per instant between two ranges of its track, and in none, the look before it, if the one behind it was at the
+        same line: what calls callbacks (``fit``) is called once for all of them. -1 for none."""
+        slices, seen = self._trace.slices, np.full(holders.size, -1, np.int32)
+        ranges = np.flatnonzero(self._is_range)
+        for track in distinct(slices.track[ranges]):
+            its, looked = ranges[slices.track[ranges] == track], np.flatnonzero(self._looked[0] == len(slices) + track)
+            first, last = slices.start_ns[its[0]], slices.start_ns[its[-1]]
+            asked = np.flatnonzero((holders == len(slices) + track) & (times > first) & (times < last))
+            behind = np.searchsorted(self._trace.looks.time_ns[looked], times[asked])
+            asked, behind = (each[(behind > 0) & (behind < looked.size)] for each in (asked, behind))
+            before, after = looked[behind - 1], looked[behind]
+            seen[asked] = np.where(self.same_place[before] == self.same_place[after], before, -1)
+        return seen
 
     # --- stretches ------------------------------------------------------------------------------------------------
 
