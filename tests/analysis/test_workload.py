@@ -146,6 +146,7 @@ def test_makes():
         None,
     )
     assert vendor_of_device("Intel(R) Data Center GPU Max 1550") == "Intel"
+    assert (vendor_of_device("ARTEMIS"), vendor_of_device("MTIA v2")) == ("Meta", "Meta")
 
 
 def test_devices_that_are_the_host_have_no_maker_of_accelerators():

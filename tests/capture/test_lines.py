@@ -62,8 +62,7 @@ def test_the_job_s_own_line_is_seen_not_that_of_a_module(work: Callable[[threadi
 def test_how_long_the_thread_had_no_core_is_written_beside_each_look() -> None:
     found = watched(turns).facts()["looks"]
     assert len(found["core_wait_ns"]) == len(found["time_ns"])
-    assert found["core_wait_ns"][0] >= 0
-    assert min(step for step in found["core_wait_ns"] if step is not None) >= 0
+    assert all(step >= 0 for step in found["core_wait_ns"] if step is not None)
 
 
 def test_how_long_it_had_no_core_is_read_more_seldom_than_looks_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

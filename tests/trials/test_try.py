@@ -174,6 +174,14 @@ def test_arguments_of_jax_that_are_read_again_are_not_given_away(tmp_path: Path)
     assert "deleted or donated" in row["why"]
 
 
+def test_steps_of_jax_that_nothing_waits_for_are_timed_until_they_are_computed(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "jax_behind.py", tmp_path)
+    arguments = ("--cure", "garbage", "--steps", "20", "--budget", "30s", "--format", "json", "jax_behind.py")
+    ran = tried(tmp_path, *arguments, framework="jax")
+    measured = trial(json.loads(ran.stdout), "garbage")["measured"]
+    assert measured["before_ns"] > 2_000_000  # A call comes back within 0.1 ms, and asks for 10 ms of work.
+
+
 def test_batch_sizes_are_compared_by_time_per_sample(tmp_path: Path) -> None:
     shutil.copy(SCRIPTS / "batches.py", tmp_path)
     arguments = ("--batch-arg", "--batch-size", "--steps", "20", "--format", "json", "batches.py", "--batch-size", "4")

@@ -7,13 +7,16 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
+from time import perf_counter_ns
 from typing import Any
 
 from .hooking import replace
 from .options import Options
 from .own_code import is_own
+from .phases import RecordingPhase
 
 MOST_VALUES = 10_000
 MOST_FILES = 64
@@ -38,6 +41,9 @@ class Trial:
         """Of each step that ended since it is told that a step of ours may hold several of the job's."""
         self._batch: tuple[int, int] | None = None
         """The numbers of the first and last batch of the step that ended last; None where nothing tells them."""
+        self._result: Any = None
+        """What the last call of a compiled function gave back, which may not be computed yet."""
+        self._is_timed: Callable[[], bool] = lambda: True
         self._files: dict[str, None] = {}
         self._here = os.path.join(os.getcwd(), "")
         self._ours = os.path.join(os.path.abspath(options.out), "")
@@ -48,6 +54,7 @@ class Trial:
         """A framework was imported."""
         if self._options.trial and self._edge not in recorder.on_edge:
             recorder.on_edge.append(self._edge)
+            self._is_timed = lambda: recorder.phase is RecordingPhase.AFTER
         if module_name == "torch":
             self._into_torch(recorder, module)
         elif module_name == "keras":
@@ -63,11 +70,14 @@ class Trial:
             self._into_compiled(recorder, function)
 
     def facts(self, times_ns: Sequence[int]) -> dict[str, Any]:
-        """For the manifest: what the timed steps took, values of all steps, peak memory in bytes, files written."""
-        torch: Any = sys.modules.get("torch")
+        """For the manifest: what the timed steps took, the last one until all is computed, values of all steps, peak
+        memory in bytes, files written."""
+        ended = perf_counter_ns()
+        self._wait()
+        left_ns, torch = perf_counter_ns() - ended, _loaded("torch")
         on_device = torch is not None and torch.cuda.is_initialized()
         return {
-            "times_ns": list(times_ns),
+            "times_ns": [*times_ns[:-1], *(time + left_ns for time in times_ns[-1:])],
             "values": [_number(value) for value in self._values],
             "batches": list(self._batches),
             "host_bytes": _peak_bytes(),
@@ -77,7 +87,17 @@ class Trial:
 
     # --- values -----------------------------------------------------------------------------------------------------
 
+    def _wait(self) -> None:
+        """Until what was asked for is computed: JAX and devices run behind, by dozens of steps, if nothing is read."""
+        with suppress(Exception):  # What was donated is gone; an older version may not know how.
+            if self._result is not None and (jax := _loaded("jax")) is not None:
+                jax.block_until_ready(self._result)
+            if (torch := _loaded("torch")) is not None and torch.cuda.is_initialized():
+                torch.cuda.synchronize()
+
     def _edge(self, _: int) -> None:
+        if not self._is_timed():
+            self._wait()
         name = self._options.watch_value
         said, self._said = self._said, []
         if len(self._values) < MOST_VALUES:
@@ -133,7 +153,7 @@ class Trial:
 
         @functools.wraps(calls)
         def calling(function: Any, *arguments: Any, **named: Any) -> Any:
-            result = calls(function, *arguments, **named)
+            result = self._result = calls(function, *arguments, **named)
             self._said += _scalars(result)
             return result
 
@@ -167,6 +187,10 @@ class Trial:
             return saves(what, to, *arguments, **named)
 
         replace(recorder, torch, "save", save)
+
+
+def _loaded(name: str) -> Any:
+    return sys.modules.get(name)
 
 
 def _scalars(result: Any) -> list[Any]:

@@ -107,6 +107,7 @@ _VENDOR_OF_DEVICE = (
     ("Intel", regex(r"\b(?:Intel|Ponte Vecchio|Gaudi|Arc)\b", re.IGNORECASE)),
     ("Google", regex(r"\bTPU\b", re.IGNORECASE)),
     ("Huawei", regex(r"\bAscend", re.IGNORECASE)),
+    ("Meta", regex(r"\b(?:MTIA|Artemis)\b", re.IGNORECASE)),
 )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from stepscope.analysis.workload import Feature, Purpose
 from stepscope.diagnosis.remedies.fitting import (
+    AMD,
     INFERS,
     JAX,
+    NVIDIA,
     PYTORCH,
     RUNS,
     SERVES,
@@ -49,6 +51,7 @@ LAUNCH: Remedies = {
             purposes=RUNS,
             since=(1, 10),
             before=(2, 0),
+            vendors=(*NVIDIA, *AMD),
         ),
         RemedyPart("    model = torch.jit.script(model)  # fuses elementwise ops", purposes=RUNS, before=(2, 0)),
         RemedyPart("{optimizer}", purposes=TRAINS),
