@@ -21,7 +21,7 @@ FEW = 4
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(phases, "_phase_of_name"), (staging, "_blocks"), (eager, "is_compiled"), (long_launch, "runs_others"),
+    [(phases, "_phase_of_name"), (staging, "is_blocking_copy"), (eager, "is_compiled"), (long_launch, "runs_others"),
      (xla, "outermost")],
 )  # fmt: skip
 def test_names_are_looked_at_once(module: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.names.hosts import (
     STEP_SOURCES,
     HostRole,
@@ -73,7 +73,7 @@ CALLS = {
 
 @pytest.mark.parametrize(("role", "name"), [(role, n) for role, names in CALLS.items() for n in names.split()])
 def test_role_of_a_call(role: CallRole, name: str) -> None:
-    assert classify_call(name).role is role
+    assert call_role(name) is role
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_role_of_a_call(role: CallRole, name: str) -> None:
     ],
 )
 def test_role_of_a_call_whose_name_has_spaces(name: str, role: CallRole) -> None:
-    assert classify_call(name).role is role
+    assert call_role(name) is role
 
 
 FRAMES = {
@@ -430,9 +430,9 @@ def test_every_runtime_call_of_the_real_traces_has_the_role_its_name_says() -> N
         for kind, name in _names(trace)
         if kind in ("cuda_runtime", "cuda_driver", "mtia_runtime")
     }
-    waits = {name for name in calls if classify_call(name).role in (CallRole.SYNC, CallRole.COPY_BLOCKING)}
+    waits = {name for name in calls if call_role(name) in (CallRole.SYNC, CallRole.COPY_BLOCKING)}
     assert waits == {name for name in calls if "ynchronize" in name}
-    assert {name for name in calls if classify_call(name).role is CallRole.STREAM_WAIT} == {
+    assert {name for name in calls if call_role(name) is CallRole.STREAM_WAIT} == {
         "cudaStreamWaitEvent",
         "hipStreamWaitEvent",
         "enqueueCommand waitOnEvent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.steps import Markers
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names import calls
 from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, Bools, Kind, Rows, TrackKind
@@ -41,7 +41,7 @@ def allocator_calls(trace: Trace, markers: Markers, used: tuple[int, ...]) -> Al
     step = np.searchsorted(markers.start, slices.start_ns[rows], "right") - 1
     inside = among(step, used) & (slices.start_ns[rows] < markers.end[step])
     rows = rows[inside & (trace.tracks.kind[slices.track[rows]] == TrackKind.HOST_THREAD)]
-    frees = mapped(slices.name[rows], trace.strings, _frees, np.bool_)
+    frees = mapped(slices.name[rows], trace.strings, calls.frees, np.bool_)
     if not rows.size:
         return None
     retried = rows[_retries(slices.parent[rows], frees)]
@@ -61,10 +61,6 @@ def _retries(parent: I32, frees: Bools) -> Rows:
     of, freeing = parent[run], frees[run]
     same = (of[2:] == of[1:-1]) & (of[1:-1] == of[:-2]) & (of[2:] >= 0)
     return np.asarray(run[2:][same & ~freeing[2:] & freeing[1:-1]], np.intp)
-
-
-def _frees(name: str) -> bool:
-    return classify_call(name).role is CallRole.FREE
 
 
 __all__ = ["AllocatorCalls", "allocator_calls"]

@@ -137,7 +137,7 @@ def _on_main(ranges: Ranges, alone: I64) -> int:
 
 def _busy(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Account) -> I64:
     """A device's busy time by the range it was launched in; the last is what was launched in none, or is not known."""
-    window = _window(facts, account)
+    window = iv.union(*facts.used_windows(account))
     order = np.lexsort((activity.start, activity.category))
     category, end = activity.category[order], activity.end[order]
     begin = _uncovered(category.astype(np.int64), activity.start[order], end)
@@ -157,7 +157,7 @@ def _idle(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Accou
     """A device's idle time by the range it is due to; the last is what is due to none."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
-    start, end = iv.intersect((pieces.start, pieces.end), _window(facts, account))
+    start, end = iv.intersect((pieces.start, pieces.end), iv.union(*facts.used_windows(account)))
     at = np.searchsorted(pieces.start, start, "right") - 1
     gap, category = pieces.gap[at], pieces.category[at]
     idle = np.zeros(len(ranges) + 1, np.int64)
@@ -171,10 +171,6 @@ def _idle(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Accou
         np.add.at(idle, owners, until - begin)
     idle[-1] = int((end - start).sum()) - int(idle[:-1].sum())
     return idle
-
-
-def _window(facts: Facts, account: Account) -> iv.Intervals:
-    return iv.union(*facts.used_windows(account))
 
 
 def _uses(ranges: Ranges, count: I64, columns: _Columns, alone: I64) -> tuple[AnnotationUse, ...]:

@@ -135,8 +135,7 @@ def _launch_waits(facts: Facts, account: Account, launches: _Launches, at: int) 
     while other threads do."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    waiting = np.flatnonzero((pieces.category == Category.LAUNCH.code) & among(row, facts.used_rows(account)))
+    waiting = np.flatnonzero((pieces.category == Category.LAUNCH.code) & facts.in_used_steps(account, pieces.start))
     if not waiting.size:
         return 0, 0
     thread = gaps.thread[pieces.gap[waiting]]
@@ -224,6 +223,5 @@ def _turn_wait(facts: Facts, account: Account, others: iv.Intervals) -> int:
     """What a device waits for its launches, or for what the host does not show, while others are launched."""
     assert account.idle is not None
     pieces = account.idle.pieces
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = among(pieces.category, _IN_TURN) & among(row, facts.used_rows(account))
+    chosen = among(pieces.category, _IN_TURN) & facts.in_used_steps(account, pieces.start)
     return facts.per_step(iv.measure(iv.intersect((pieces.start[chosen], pieces.end[chosen]), others)))

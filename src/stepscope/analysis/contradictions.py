@@ -23,7 +23,7 @@ from stepscope.analysis.limits import (
     UNMATCHED_SHARE,
 )
 from stepscope.analysis.marked import marked_inside
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.record import record
 from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.shared import shared
@@ -140,7 +140,7 @@ def _launching(facts: Facts) -> Rows:
 
 
 def _launches(name: str) -> bool:
-    return classify_call(name).role in (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH)
+    return call_role(name) in (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH)
 
 
 def _numbers_moved(facts: Facts, calls: Rows) -> bool:

@@ -44,7 +44,7 @@ def find_copies(
 ) -> list[Copies]:
     """The copies of the used steps, grouped by place, most exposed first; ``main`` is the main thread's track."""
     codes = [category.code for category in COPY_CATEGORIES]
-    row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
+    row = account.rows.at(activity.start)
     chosen = np.flatnonzero(among(activity.category, codes) & among(row, account.step_rows(used)))
     if chosen.size == 0:
         return []

@@ -56,7 +56,7 @@ from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct
-from stepscope.trace.tables import I32, I64, Kind
+from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
 Progress = Callable[[str, int, int], None]
@@ -165,6 +165,10 @@ class Facts:
     def _used_rows(self) -> dict[int, list[int]]:
         """Of each of the accounts, which rules ask for again and again."""
         return {id(account): account.step_rows(self.used) for account in self.accounts}
+
+    def in_used_steps(self, account: Account, times: I64) -> Bools:
+        """Which times lie in the used steps of an account."""
+        return among(account.rows.at(times), self.used_rows(account))
 
     def used_windows(self, account: Account) -> iv.Intervals:
         """When the used steps begin and end in an account."""

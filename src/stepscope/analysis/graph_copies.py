@@ -11,7 +11,7 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import is_graph_launch
 from stepscope.names.kernels import Family, describe
 from stepscope.record import record
 from stepscope.regex import regex
@@ -66,7 +66,7 @@ def _what(trace: Trace, activity: DeviceActivity) -> U8:
     copies |= mapped(slices.name[activity.slice], trace.strings, _copies, np.bool_) & (
         activity.category == Category.COMPUTE.code
     )
-    graph = mapped(slices.name[np.maximum(activity.call, 0)], trace.strings, _launches_graph, np.bool_)
+    graph = mapped(slices.name[np.maximum(activity.call, 0)], trace.strings, is_graph_launch, np.bool_)
     beside = among(activity.category, [c.code for c in (Category.COPY_H2D, Category.COPY_D2H, Category.MEMSET)])
     kinds = np.full(len(activity), _OTHER, np.uint8)
     kinds[copies] = _COPY
@@ -77,10 +77,6 @@ def _what(trace: Trace, activity: DeviceActivity) -> U8:
 
 def _copies(name: str) -> bool:
     return describe(name).family is Family.COPY
-
-
-def _launches_graph(name: str) -> bool:
-    return classify_call(name).role is CallRole.GRAPH_LAUNCH
 
 
 def asking(trace: Trace, activity: DeviceActivity, ops: Rows) -> iv.Intervals:

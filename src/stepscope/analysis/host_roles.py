@@ -13,7 +13,7 @@ from stepscope.analysis.host import NO_CAUSE, HostActivity, Waits, for_devices, 
 from stepscope.analysis.limits import CACHE_LOOKUP_NS
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.turns import taking_turns
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import frees, is_blocking_copy
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name, is_lazy_phase, runs_program
 from stepscope.trace.codes import among, mapped
@@ -122,12 +122,8 @@ def _sets_up(trace: Trace) -> Bools:
         return sets_up
     begun = slices.start_ns[trace.device_ops.slice].min()
     rows = np.flatnonzero((slices.kind == Kind.ALLOCATION) & (slices.start_ns + slices.dur_ns <= begun))
-    sets_up[rows] = mapped(slices.name[rows], trace.strings, _frees, np.bool_)
+    sets_up[rows] = mapped(slices.name[rows], trace.strings, frees, np.bool_)
     return sets_up
-
-
-def _frees(name: str) -> bool:
-    return classify_call(name).role is CallRole.FREE
 
 
 def _cause_code(name: str, *, is_python: bool) -> int:
@@ -179,7 +175,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     slices, ops = trace.slices, trace.device_ops
     runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
     blocking = slices.kind == Kind.SYNC
-    blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
+    blocking[runtime] = mapped(slices.name[runtime], trace.strings, is_blocking_copy, np.bool_)
     # XLA's worker threads wait for each other all the time; a step is held up where its own thread waits.
     waiting = among(roles, (role_code(XlaRole.WAIT), role_code(XlaRole.FETCH))) & (slices.track == main)
     blocking |= waiting & ~_inside_programs(trace)
@@ -202,7 +198,3 @@ def _inside_programs(trace: Trace) -> Bools:
     codes = [code for code, name in enumerate(trace.strings) if runs_program(name)]
     programs = np.where(among(trace.slices.name, codes), 0, -1).astype(np.int32)
     return np.asarray(inherit(programs, trace.slices.parent) >= 0)
-
-
-def _is_blocking_copy(name: str) -> bool:
-    return classify_call(name).role is CallRole.COPY_BLOCKING

@@ -10,7 +10,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, grouped
+from stepscope.trace.codes import distinct, grouped
 from stepscope.trace.tables import Direction, MemoryKind, Rows
 
 _CODE = Category.HOST_MEMORY.code
@@ -38,8 +38,7 @@ class Transfer:
 def transfers(facts: Facts, activity: DeviceActivity, account: Account) -> list[Transfer]:
     """The transfers of the used steps, those first that are waited for longest."""
     waits = np.flatnonzero(activity.category == _CODE)
-    row = np.searchsorted(account.rows.bounds, activity.start[waits], "right") - 1
-    used = among(row, facts.used_rows(account))
+    used = facts.in_used_steps(account, activity.start[waits])
     if not used.any():
         return []
     start, end, codes = activity.busy_pieces

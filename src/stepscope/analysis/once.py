@@ -13,7 +13,7 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import CAPTURE_SHARE, FIRST_ALLOCATION_NS, FIRST_LAUNCH_NS, FIRST_LAUNCH_TIMES, SET_UP_NS
-from stepscope.names.calls import CallRole, classify_call, is_runtime_call, sets_up
+from stepscope.names.calls import CallRole, call_role, is_runtime_call, sets_up
 from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.record import record
 from stepscope.trace import intervals as iv
@@ -112,7 +112,7 @@ def one_time_work(trace: Trace, activities: list[DeviceActivity]) -> OneTimeWork
 
 
 def _role(name: str) -> int:
-    return _ROLES.index(classify_call(name).role)
+    return _ROLES.index(call_role(name))
 
 
 def _of(roles: U8, wanted: tuple[CallRole, ...]) -> Bools:
@@ -137,7 +137,7 @@ def _captures(trace: Trace, calls: I32, roles: U8) -> tuple[list[Capture], int]:
         rows = sorted(marks[slices.track[marks] == track].tolist(), key=lambda row: int(slices.start_ns[row]))
         open_rows: list[int] = []
         for row in rows:
-            if classify_call(trace.name_of(row)).role is CallRole.CAPTURE_BEGIN:
+            if call_role(trace.name_of(row)) is CallRole.CAPTURE_BEGIN:
                 open_rows.append(row)
                 continue
             graphs += 1
@@ -237,7 +237,7 @@ def _set_up_calls(trace: Trace, calls: I32, begun: int | None, idle: _Idle) -> l
 def _sets_up(trace: Trace, row: int, calls: I32, begun: int | None) -> bool:
     """Whether a long call does; memory is taken and given back fast, but for the call that creates the context."""
     slices, name = trace.slices, trace.name_of(row)
-    role = classify_call(name).role
+    role = call_role(name)
     if role in _SHORT_BY_NATURE:
         return True
     if role not in (CallRole.ALLOCATION, CallRole.FREE):

@@ -213,25 +213,27 @@ def rows_of(facts: Facts, most: int | None = None) -> AccountingRows:
     """The rows of all devices; of very many the first of each."""
     accounts = facts.accounts
     kept = None if most is None else max(1, most // max(len(accounts), 1))
-    device = [np.full(len(a.rows.steps[:kept]), _device(a), np.int32) for a in accounts]
+    device = [np.full(len(a.rows.steps[:kept]), device_number(a), np.int32) for a in accounts]
     step = [np.array([-1 if s is None else s for s in a.rows.steps[:kept]], np.int32) for a in accounts]
     width = len(Category)
     return AccountingRows(
-        device=_joined(device, np.int32),
-        step=_joined(step, np.int32),
+        device=joined(device, np.int32),
+        step=joined(step, np.int32),
         phase=tuple(phase for a in accounts for phase in a.rows.phases[:kept]),
-        start=_joined([a.rows.bounds[:-1][:kept] for a in accounts], np.int64),
-        dur=_joined([a.duration_ns[:kept] for a in accounts], np.int64),
+        start=joined([a.rows.bounds[:-1][:kept] for a in accounts], np.int64),
+        dur=joined([a.duration_ns[:kept] for a in accounts], np.int64),
         parts=np.concatenate([np.zeros((0, width), np.int64), *(a.parts[:kept] for a in accounts)]),
-        used=_joined([among(of, facts.used) for of in step], np.bool_),
+        used=joined([among(of, facts.used) for of in step], np.bool_),
     )
 
 
-def _device(account: Account) -> int:
+def device_number(account: Account) -> int:
+    """An account's device, ``HOST`` where there is none."""
     return HOST if account.rows.device is None else account.rows.device
 
 
-def _joined(parts: list[npt.NDArray[Any]], dtype: type[Any]) -> npt.NDArray[Any]:
+def joined(parts: list[npt.NDArray[Any]], dtype: type[Any]) -> npt.NDArray[Any]:
+    """Columns behind each other, of which there may be none."""
     return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 

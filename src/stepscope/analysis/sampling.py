@@ -6,7 +6,7 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.record import record
 from stepscope.trace.codes import among, mapped, marked
 from stepscope.trace.tables import NULL, Bools, Kind
@@ -66,7 +66,7 @@ def _launches_without_op(trace: Trace, captured: Bools) -> float:
 
 
 def _launches(name: str) -> bool:
-    return classify_call(name).role in _LAUNCHING
+    return call_role(name) in _LAUNCHING
 
 
 def _holes(trace: Trace) -> float:

@@ -16,6 +16,7 @@ from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import LATENCY_TAIL, ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.analysis.peaks import device_peaks
+from stepscope.analysis.roofline import per_second
 from stepscope.names.serving import (
     BATCHES,
     MAXTEXT,
@@ -104,12 +105,12 @@ class PhaseUse:
     @property
     def prefill_tokens_per_s(self) -> float | None:
         """Tokens of prompts per second of these iterations."""
-        return _rate(self.prefill_tokens_in_all, self.ns) if self.prefill_tokens_in_all else None
+        return per_second(self.prefill_tokens_in_all, self.ns) if self.prefill_tokens_in_all else None
 
     @property
     def decode_tokens_per_s(self) -> float | None:
         """Tokens of answers per second of these iterations; at least that many where they are not ``exact``."""
-        return _rate(self.decode_requests_in_all, self.ns) if self.decodes else None
+        return per_second(self.decode_requests_in_all, self.ns) if self.decodes else None
 
     @property
     def busy_share(self) -> float | None:
@@ -150,7 +151,7 @@ class Serving:
         known = [use.decode_requests_in_all for use in self.uses if use.decodes]
         if not known or any(use.phase is ServingPhase.UNKNOWN for use in self.uses):
             return None
-        return None if None in known else _rate(sum(filter(None, known)), self.ns)
+        return None if None in known else per_second(sum(filter(None, known)), self.ns)
 
     @property
     def exact(self) -> bool:
@@ -342,7 +343,3 @@ def _median(values: Sequence[int | None]) -> float | None:
 def _sum(values: Sequence[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
-
-
-def _rate(count: int | None, ns: int) -> float | None:
-    return count / ns * 1e9 if count is not None and ns else None

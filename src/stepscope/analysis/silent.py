@@ -88,8 +88,7 @@ def silence(trace: Trace, host: HostActivity, calls: I32, account: Account, rows
     """The functions for which a device waits ``least_ns`` or more in some rows of its account, among silent calls."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = (pieces.category == Category.LAUNCH.code) & among(row, rows)
+    chosen = (pieces.category == Category.LAUNCH.code) & among(account.rows.at(pieces.start), rows)
     start, end = pieces.start[chosen], pieces.end[chosen]
     track = busy_thread(host, gaps.thread[pieces.gap[chosen]], start, end)
     slices, waited = trace.slices, np.zeros(calls.size, np.int64)

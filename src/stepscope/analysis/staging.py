@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import is_blocking_copy
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, Bools, Direction, MemoryKind, Rows
 from stepscope.trace.trace import Trace
@@ -17,9 +17,5 @@ def staged(trace: Trace, rows: Rows | I32) -> Bools:
     source, target, launch = ops.source_memory[rows], ops.target_memory[rows], ops.launch[rows]
     unsaid = (source == MemoryKind.UNKNOWN) & (ops.direction[rows] == Direction.H2D) & (launch >= 0)
     names = trace.slices.name[launch[unsaid]]  # Of few ops, if of any: all names would be looked at for each device.
-    unsaid[unsaid] = mapped(names, trace.strings, _blocks, np.bool_)
+    unsaid[unsaid] = mapped(names, trace.strings, is_blocking_copy, np.bool_)
     return np.asarray((source == MemoryKind.PAGEABLE) | (target == MemoryKind.PAGEABLE) | unsaid)
-
-
-def _blocks(name: str) -> bool:
-    return classify_call(name).role is CallRole.COPY_BLOCKING

@@ -8,7 +8,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.steps import Markers
 from stepscope.record import record
 from stepscope.trace.shared import shared
-from stepscope.trace.tables import I64, Bools
+from stepscope.trace.tables import I64, Bools, Rows
 
 
 @record
@@ -21,6 +21,10 @@ class DeviceRows:
     """Index of the row's step, None for time before, between and after the steps."""
     phases: tuple[str, ...]
     """``step``, ``before``, ``gap`` or ``after``."""
+
+    def at(self, times: I64) -> Rows:
+        """The row that each time lies in."""
+        return np.searchsorted(self.bounds, times, "right") - 1
 
 
 @record

@@ -130,8 +130,7 @@ def _cost_per_wait(trace: Trace, account: Account, used: tuple[int, ...]) -> I64
     cost = np.zeros(len(trace.slices), np.int64)
     if account.idle is not None:
         blame = account.idle.blame
-        row = np.searchsorted(account.rows.bounds, account.idle.gaps.start[blame.gap], "right") - 1
-        counted = among(row, account.step_rows(used))
+        counted = among(account.rows.at(account.idle.gaps.start[blame.gap]), account.step_rows(used))
         np.add.at(cost, blame.wait[counted], blame.ns[counted])
     return cost
 

@@ -23,7 +23,7 @@ from stepscope.analysis.sampling import sampling_of
 from stepscope.analysis.staging import staged
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, TrackKind
@@ -152,4 +152,4 @@ def _times_told(trace: Trace) -> I64:
 
 
 def _tells_to_wait(name: str) -> bool:
-    return classify_call(name).role is CallRole.STREAM_WAIT or "LaunchHostFunc" in name
+    return call_role(name) is CallRole.STREAM_WAIT or "LaunchHostFunc" in name

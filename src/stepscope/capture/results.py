@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .manifest import ENDING, SCHEMA
+from .phases import RecordingPhase
 
 _LEVELS_UP = 3
 """From ``plugins/profile/<run>`` to the folder of the manifest."""
@@ -50,6 +51,11 @@ class Recording:
     def steps(self) -> int:
         """Steps seen."""
         return int(self.facts.get("steps_seen") or 0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it records no more, or none that was not asked for."""
+        return self.facts.get("phase") in (RecordingPhase.DONE.value, RecordingPhase.LISTENING.value)
 
     @property
     def looking_share(self) -> float | None:

@@ -54,7 +54,7 @@ class Early:
         while not self._over.wait(LATER_S if told else EVERY_S):
             written = recordings(self._folder, self._since_ns)
             # Ranks end their recordings one after another: what is the same when looked at again is all of it.
-            is_all, before = written == before and all(_is_over(each) for each in written if each.steps), written
+            is_all, before = written == before and all(each.is_over for each in written if each.steps), written
             recorded = with_profiles(written)
             if not recorded or not is_all or (self._stop and not any(each.steps for each in recorded)):
                 continue  # A job of which a stretch of time was recorded may come to its steps yet.
@@ -80,7 +80,3 @@ class Early:
         if self._stop:
             self.stopped = True
             os.kill(os.getpid(), signal.SIGTERM)  # It is passed on.
-
-
-def _is_over(each: Recording) -> bool:
-    return each.facts.get("phase") in (RecordingPhase.DONE.value, RecordingPhase.LISTENING.value)

@@ -10,16 +10,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import eq
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
-from stepscope.analysis.exchange.collectives import HOST, Collectives
+from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.outline import AccountingRows, Basis, Steps, rows_of, steps_of
+from stepscope.analysis.outline import AccountingRows, Basis, Steps, device_number, joined, rows_of, steps_of
 from stepscope.analysis.workload import Workload
 from stepscope.cluster.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.cluster.path_kept import KeptPath, kept_path
@@ -166,19 +164,11 @@ def _plain(finding: Finding) -> Finding:
     return replace(plain, evidence=finding.evidence[:_EVIDENCE])
 
 
-def _device(account: Account) -> int:
-    return HOST if account.rows.device is None else account.rows.device
-
-
-def _joined(parts: list[npt.NDArray[Any]], dtype: type[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
-
-
 def _exposed(facts: Facts) -> ExposedStretches:
-    spans = [(_device(account), _talking(facts, at, account)) for at, account in enumerate(facts.accounts)]
-    device = _joined([np.full(len(start), number, np.int32) for number, (start, _) in spans], np.int32)
-    start = _joined([start for _, (start, _) in spans], np.int64)
-    end = _joined([end for _, (_, end) in spans], np.int64)
+    spans = [(device_number(account), _talking(facts, at, account)) for at, account in enumerate(facts.accounts)]
+    device = joined([np.full(len(start), number, np.int32) for number, (start, _) in spans], np.int32)
+    start = joined([start for _, (start, _) in spans], np.int64)
+    end = joined([end for _, (_, end) in spans], np.int64)
     if len(start) > EXPOSED_KEPT:
         kept = np.sort(np.argpartition(start - end, EXPOSED_KEPT)[:EXPOSED_KEPT])
         device, start, end = device[kept], start[kept], end[kept]

@@ -47,8 +47,7 @@ def waited_for(
     op that explains it (a copy hands that on to the compute behind it), with ``ending`` for the one that ended it."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    counted = among(pieces.category, [cause.code for cause in _CAUSES]) & among(row, facts.used_rows(account))
+    counted = among(pieces.category, [cause.code for cause in _CAUSES]) & facts.in_used_steps(account, pieces.start)
     op_of = (gaps.op if ending else gaps.cause_op)[pieces.gap]
     counted &= chosen[op_of]
     start, end = pieces.start[counted], pieces.end[counted]
@@ -64,8 +63,7 @@ def waiting_for_launches(facts: Facts, account: Account, pieces: Pieces) -> tupl
     is to blame, since without that wait there were still all this to do."""
     assert account.idle is not None
     gaps = account.idle.gaps
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = (pieces.category == Category.LAUNCH.code) & among(row, facts.used_rows(account))
+    chosen = (pieces.category == Category.LAUNCH.code) & facts.in_used_steps(account, pieces.start)
     start, end, gap = pieces.start[chosen], pieces.end[chosen], pieces.gap[chosen]
     return start, end, busy_thread(facts.host, gaps.thread[gap], start, end), gap
 

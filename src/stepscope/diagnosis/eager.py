@@ -52,7 +52,7 @@ _AROUND = (Category.LAUNCH, Category.LAUNCH_LATENCY, Category.PYTHON, Category.D
 def _most(facts: Facts, activity: DeviceActivity, account: Account, eager: Bools) -> int:
     """Per step, what one program takes away of many at most: their ops but for those that compute as much in it, and
     all that passes between them."""
-    mine = eager & among(np.searchsorted(account.rows.bounds, activity.start, "right") - 1, facts.used_rows(account))
+    mine = eager & facts.in_used_steps(account, activity.start)
     left = mine & mapped(facts.trace.slices.name[activity.slice], facts.trace.strings, stays_when_compiled, np.bool_)
     stays = iv.measure(iv.union(activity.start[left], activity.end[left]))
     device = facts.trace.info.device(activity.device)

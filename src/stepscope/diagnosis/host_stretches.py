@@ -14,7 +14,6 @@ from stepscope.analysis.limits import BATCH_BYTES, DISPATCH_GAP_NS
 from stepscope.analysis.silent import busy_thread, helping_thread
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools
 
@@ -48,8 +47,7 @@ def stretches_of(facts: Facts, account: Account, cause: Category) -> HostStretch
         return HostStretches(start, end, main, no, no)
     pieces, gaps = account.idle.pieces, account.idle.gaps
     chosen = np.flatnonzero(pieces.category == cause.code)
-    row = np.searchsorted(account.rows.bounds, pieces.start[chosen], "right") - 1
-    chosen = chosen[among(row, facts.used_rows(account))]
+    chosen = chosen[facts.in_used_steps(account, pieces.start[chosen])]
     if not chosen.size:
         return _NONE
     thread = gaps.thread[pieces.gap[chosen]]

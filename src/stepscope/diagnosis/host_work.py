@@ -100,7 +100,7 @@ def work_in(facts: Facts, account: Account, cause: Category, stretches: HostStre
     cost = facts.per_step(int(length.sum()))
     if not cost:
         return None
-    rows = np.unique(np.searchsorted(account.rows.bounds, stretches.start, "right") - 1)
+    rows = np.unique(account.rows.at(stretches.start))
     device = account.rows.device
     inside, weight, at = _sampled(facts, stretches)
     told, giving, walking = _told(facts)

@@ -208,11 +208,10 @@ def _short(name: str) -> str:
 def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Place, ...]:
     """Where most time of these kernels is launched from; ops compiled by XLA say themselves where they come from."""
     activity, account = facts.devices[facts.at[uses[0].device]]
-    step = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
     slices, names = facts.trace.slices, {use.name for use in uses}
     codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
     compiled = among(activity.slice, facts.trace.xla_ops.slice)
-    mine = among(slices.name[activity.slice], codes) & among(step, facts.used_rows(account))
+    mine = among(slices.name[activity.slice], codes) & facts.in_used_steps(account, activity.start)
     rows = np.flatnonzero((activity.launched | compiled) & mine)
     told_by = np.where(compiled, activity.slice, activity.call)[rows].astype(np.int32)
     return find_places(facts.locator, told_by, (activity.end - activity.start)[rows])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from enum import StrEnum
 
 from stepscope.names.remembered import remembered
-from stepscope.record import record
 from stepscope.regex import regex
 
 _LONGEST = 512
@@ -37,28 +36,36 @@ class CallRole(StrEnum):
     OTHER = "other"
 
 
-@record
-class CallTraits:
-    """What a call's name says."""
-
-    role: CallRole
-
-
 @remembered
-def classify_call(name: str) -> CallTraits:
+def call_role(name: str) -> CallRole:
     """The role of a runtime or driver call.
 
     Only the name is known here: an asynchronous copy of pageable memory also blocks its caller, and
     ``cudaFree`` waits for the device although its role is ``free``.
 
-    >>> classify_call("cudaStreamWaitEvent").role.value, classify_call("cudaMemcpy").role.value
+    >>> call_role("cudaStreamWaitEvent").value, call_role("cudaMemcpy").value
     ('stream_wait', 'copy_blocking')
     """
     text = _SUFFIX.sub("", name.strip()[:_LONGEST])
     for role, pattern in _ROLES:
         if pattern.search(text):
-            return CallTraits(role)
-    return CallTraits(CallRole.OTHER)
+            return role
+    return CallRole.OTHER
+
+
+def is_graph_launch(name: str) -> bool:
+    """Whether a call launches a whole graph."""
+    return call_role(name) is CallRole.GRAPH_LAUNCH
+
+
+def frees(name: str) -> bool:
+    """Whether a call frees memory."""
+    return call_role(name) is CallRole.FREE
+
+
+def is_blocking_copy(name: str) -> bool:
+    """Whether a call copies, and returns once that is done."""
+    return call_role(name) is CallRole.COPY_BLOCKING
 
 
 _SUFFIX = regex(r"(?:_(?:v\d+|ptsz|ptds|spt))+$")

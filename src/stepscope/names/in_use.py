@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.names.compiled_code import is_compiled
 from stepscope.regex import regex
 
@@ -77,6 +77,6 @@ def in_use(names: Iterable[str]) -> frozenset[Feature]:
             features.add(Feature.FUSED)
         elif is_compiled(text):
             features.add(Feature.COMPILED)
-        elif classify_call(text[:200]).role is CallRole.GRAPH_LAUNCH:
+        elif call_role(text[:200]) is CallRole.GRAPH_LAUNCH:
             features.add(Feature.GRAPHS)
     return frozenset(features)

@@ -30,7 +30,8 @@ def laid_out(section: Section, width: int) -> RenderableType:
     return _stacked(section, width)
 
 
-def _text(text: str, style: str = "") -> Text:
+def folded(text: str, style: str = "") -> Text:
+    """A text that goes on in the next line where a line is full."""
     return Text(visible(text), style=style, overflow="fold")
 
 
@@ -51,7 +52,7 @@ def _table(section: Section, room: int, gap: int) -> Table:
 def _cell(column: Column, value: str, room: int) -> Text:
     if column.path:
         return Text(shorten_path(value, room))
-    return Text(shorten(value, room)) if column.name else _text(value)
+    return Text(shorten(value, room)) if column.name else folded(value)
 
 
 def _name_room(section: Section, width: int, gap: int) -> int:
@@ -99,5 +100,5 @@ def _stacked(section: Section, width: int) -> Group:
         pairs = list(zip(section.columns, row, strict=True))
         lines += [_cell(column, value, width) for column, value in pairs if column.name]
         figures = ", ".join(f"{column.title} {value}" for column, value in pairs if not column.name)
-        lines.append(Padding(_text(figures, "dim"), (0, 0, 0, 3)))
+        lines.append(Padding(folded(figures, "dim"), (0, 0, 0, 3)))
     return Group(*lines)

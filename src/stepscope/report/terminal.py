@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.report import bar, gradients, phrases, proof
-from stepscope.report.columns import laid_out
+from stepscope.report.columns import folded, laid_out
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
@@ -112,7 +112,7 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
 def _top(document: Document, width: int, *, verbose: bool) -> Iterator[RenderableType]:
     summary = document["summary"]
     first, *rest = phrases.header(document)
-    yield _text(" · ".join([shorten_path(first, max(20, width // 2)), *rest]), "dim")
+    yield folded(" · ".join([shorten_path(first, max(20, width // 2)), *rest]), "dim")
     damage = phrases.damage(document)
     if damage:
         yield _paragraph(f"! {damage}", "bold red")
@@ -128,10 +128,6 @@ def _top(document: Document, width: int, *, verbose: bool) -> Iterator[Renderabl
     figures = [(one.name, one.text) for one in phrases.headlines(document)]
     for name, value in [*figures, *gradients.headlines(document, verbose=verbose)]:
         yield _pair(name, value)
-
-
-def _text(text: str, style: str = "") -> Text:
-    return Text(visible(text), style=style, overflow="fold")
 
 
 def _proof(document: Document) -> Iterator[RenderableType]:
@@ -168,7 +164,7 @@ def _pair(name: str, value: str) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=14)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(name, style="dim"), _text(value, "bold" if name == "step time" else ""))
+    grid.add_row(Text(name, style="dim"), folded(value, "bold" if name == "step time" else ""))
     return grid
 
 
@@ -207,7 +203,7 @@ def _legend_side(title: str, parts: list[bar.BarPart]) -> Table:
 
 
 def _finding(number: int, finding: FindingEntry, document: Document, *, verbose: bool) -> RenderableType:
-    saving = _text(phrases.saving(finding, document["summary"]), "bold green")
+    saving = folded(phrases.saving(finding, document["summary"]), "bold green")
     saving.append(f" ({phrases.trust(finding)})", style="not bold dim")
     body: list[RenderableType] = [saving]
     if verbose:
@@ -221,7 +217,7 @@ def _finding(number: int, finding: FindingEntry, document: Document, *, verbose:
         body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT[number - 1]))
     if verbose:
         body += _evidence(finding["evidence"], phrases.step_names(document))
-        body.append(_text(f"finding {finding['id']}, {finding['basis']}", "dim"))
+        body.append(folded(f"finding {finding['id']}, {finding['basis']}", "dim"))
     return _marked(f"{number}.", Group(_prose(finding["title"], "bold"), *body))
 
 
@@ -239,7 +235,7 @@ def _places(places: list[WhereEntry], most: int | None) -> list[RenderableType]:
     shown = lines[:most]
     if len(lines) > len(shown):
         shown[-1] += f", and {len(lines) - len(shown)} more"
-    return [_hanging("where" if at == 0 else "", _text(line)) for at, line in enumerate(shown)]
+    return [_hanging("where" if at == 0 else "", folded(line)) for at, line in enumerate(shown)]
 
 
 def _sites(lines: list[str], most: int | None) -> list[RenderableType]:
@@ -255,7 +251,7 @@ def _fix(fix: str, most: int | None) -> RenderableType:
     lines = fix.rstrip().splitlines()
     shown = lines[:most]
     body: list[RenderableType] = [
-        Padding(_text(line[4:], "cyan"), (0, 0, 0, 4)) if line.startswith("    ") else _paragraph(line)
+        Padding(folded(line[4:], "cyan"), (0, 0, 0, 4)) if line.startswith("    ") else _paragraph(line)
         for line in shown
     ]
     if len(lines) > len(shown):
@@ -293,7 +289,7 @@ def _evidence(evidence: list[EvidenceEntry], steps: dict[int | None, str]) -> li
         lines.append(f"{format_ns(item['dur_ns'])} {name} at {format_ns(item['start_ns'])}{where}")
     if len(evidence) > 5:
         lines[-1] += f", and {len(evidence) - 5} more"
-    return [_hanging("seen" if at == 0 else "", _text(line)) for at, line in enumerate(lines)]
+    return [_hanging("seen" if at == 0 else "", folded(line)) for at, line in enumerate(lines)]
 
 
 def _more_findings(findings: list[FindingEntry], first: int, summary: SummaryEntry) -> Iterator[RenderableType]:
@@ -325,11 +321,11 @@ def _short_notices(notices: list[NoticeEntry], untold: list[FindingEntry]) -> It
 
 
 def _heading(title: str) -> RenderableType:
-    return Group(Text(""), _text(title, "bold underline"))
+    return Group(Text(""), folded(title, "bold underline"))
 
 
 def _section(section: Section, width: int) -> Iterator[RenderableType]:
     yield _heading(section.title)
     if section.note:
-        yield _text(section.note, "dim")
+        yield folded(section.note, "dim")
     yield laid_out(section, width)

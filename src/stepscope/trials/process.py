@@ -14,7 +14,6 @@ from typing import Any
 
 from stepscope.capture import launch
 from stepscope.capture.options import Options
-from stepscope.capture.phases import RecordingPhase
 from stepscope.capture.results import Recording, recordings
 
 _EVERY_S = 0.1
@@ -135,11 +134,7 @@ def _all_noted(runs: Sequence[Recording]) -> bool:
     made_steps = [each for each in runs if each.steps]
     worlds = {each.facts.get("world_size") for each in made_steps}
     wanted = max((world for world in worlds if isinstance(world, int)), default=1)
-    return len(made_steps) >= min(wanted, len(runs)) > 0 and all(_is_over(each) for each in made_steps)
-
-
-def _is_over(each: Recording) -> bool:
-    return each.facts.get("phase") in (RecordingPhase.DONE.value, RecordingPhase.LISTENING.value)
+    return len(made_steps) >= min(wanted, len(runs)) > 0 and all(each.is_over for each in made_steps)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -202,7 +202,7 @@ def _gaps(sections: Sections, facts: Facts, order: _Order, place: I32) -> None:
     for activity, account in facts.devices:
         if account.idle is None or activity.device not in number:
             continue
-        gaps, row = account.idle.gaps, np.searchsorted(account.rows.bounds, account.idle.gaps.start, "right") - 1
+        gaps, row = account.idle.gaps, account.rows.at(account.idle.gaps.start)
         mine = np.flatnonzero((order.line == number[activity.device]) & (order.gap >= 0))
         which = order.gap[mine]
         steps = np.array([-1 if step is None else step for step in account.rows.steps], np.int32)

@@ -120,8 +120,7 @@ def without_dispatch(facts: Facts) -> Change:
         launching = among(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         long = (gaps.end - gaps.start > LAUNCH_GAP_NS)[pieces.gap]
         stays = iv.joined((stays, (pieces.start[launching & long], pieces.end[launching & long])))
-        row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-        ended = launching & ~long & among(row, facts.used_rows(account))
+        ended = launching & ~long & facts.in_used_steps(account, pieces.start)
         most = max(most, facts.per_step(int((pieces.end - pieces.start)[ended].sum())))
     spans = {track: iv.subtract(alone(facts, track, Category.LAUNCH), stays) for track in facts.launching_tracks}
     return Change(host=spans, most_ns=most)

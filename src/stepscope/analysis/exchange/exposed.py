@@ -84,8 +84,7 @@ def exposed_of(activity: DeviceActivity, account: Account, rows: list[int], exch
     start, end, category = activity.busy_pieces
     alone = category == Category.COLLECTIVE.code
     rest = iv.intersect((start[alone], end[alone]), iv.union(*windows))
-    row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    used = among(row, at)
+    used = among(account.rows.at(activity.start), at)
     exposed, length = [], activity.end - activity.start
     takes = np.bincount(exchange[exchange >= 0], length[exchange >= 0], len(EXCHANGES))
     for number in np.argsort(-takes, kind="stable").tolist():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from stepscope.analysis.branches import Branch, independent_branches
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.grids import alone, of_few_blocks
@@ -12,7 +10,6 @@ from stepscope.diagnosis.limits import SMALL_GRIDS_SHARE
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, RemedyPart, sentence
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
 from stepscope.units import format_count, format_ns, format_share
 
 _ALLOWED: Remedies = {
@@ -34,8 +31,7 @@ def small_grids(facts: Facts) -> Notice | None:
         start, end = facts.used_windows(account)
         small_ns += int(iv.covered_between(alone(activity, few), start, end).sum())
         total_ns += int((end - start).sum())
-        row = np.searchsorted(account.rows.bounds, activity.start[few], "right") - 1
-        count += int(among(row, facts.used_rows(account)).sum())
+        count += int(facts.in_used_steps(account, activity.start[few]).sum())
     share = small_ns / total_ns if total_ns else 0.0
     if share < SMALL_GRIDS_SHARE:
         return None

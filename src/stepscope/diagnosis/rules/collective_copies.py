@@ -145,8 +145,7 @@ def _packing(scope: str) -> int:
 
 
 def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: Rows, around: I32) -> Finding | None:
-    row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    used = among(row, facts.used_rows(account))
+    used = facts.in_used_steps(account, activity.start)
     ops = staged[used[staged]]
     others = np.ones(len(activity), np.bool_)
     others[staged] = False

@@ -12,7 +12,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TRAINS, Remedies, RemedyPart, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, marked
+from stepscope.trace.codes import marked
 from stepscope.trace.tables import Rows
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.change import Change
@@ -72,8 +72,7 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     findings = []
     for (activity, account), beside in zip(facts.devices, facts.graph_copies, strict=True):
-        row = np.searchsorted(account.rows.bounds, activity.start[beside.ops], "right") - 1
-        used = among(row, facts.used_rows(account))
+        used = facts.in_used_steps(account, activity.start[beside.ops])
         if used.any():
             findings += _finding(facts, activity, account, GraphCopies(beside.ops[used], beside.before[used]))
     return findings

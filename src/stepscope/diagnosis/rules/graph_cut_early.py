@@ -85,7 +85,7 @@ def _cuts(facts: Facts, activity: DeviceActivity, account: Account) -> tuple[iv.
     reads = np.flatnonzero((fetching & ~saving)[host.waits.slice] & (host.waits.track == host.main))
     if len(runs) < 2 or not reads.size:
         return iv.EMPTY, reads[:0]
-    row = np.searchsorted(account.rows.bounds, runs.start, "right") - 1
+    row = account.rows.at(runs.start)
     reach = np.maximum.accumulate(runs.end)
     begin, end = reach[:-1], runs.start[1:]
     same = (row[1:] == row[:-1]) & among(row[1:], facts.used_rows(account)) & (end > begin)

@@ -76,8 +76,7 @@ def _launch_time(facts: Facts, account: Account) -> I64:
     # Ops that compute on the host (`ops_on_host`) and functions that launch nothing (`hot_python`) are no launching.
     length = dispatching(facts, start, end)
     per_gap = np.bincount(pieces.gap[waiting], length, len(gaps)).astype(np.int64)
-    row = np.searchsorted(account.rows.bounds, gaps.start, "right") - 1
-    counted = among(row, facts.used_rows(account)) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
+    counted = facts.in_used_steps(account, gaps.start) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
     return np.where(counted, per_gap, 0)
 
 

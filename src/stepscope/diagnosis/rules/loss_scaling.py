@@ -111,7 +111,7 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
     """The idle time for which a device waits for TensorFlow's branch."""
     if account.idle is None or not facts.used:
         return None
-    slices, used = facts.trace.slices, _used_time(facts, account)
+    slices, used = facts.trace.slices, iv.union(*facts.used_windows(account))
     on_host = np.flatnonzero(branch & (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
     inside = iv.of(slices, on_host)
     idle = iv.union(account.idle.gaps.start, account.idle.gaps.end)
@@ -147,10 +147,6 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
         if not on_host.size
         else Change(host=dict.fromkeys(facts.launching_tracks, held), waits=frozenset(waits)),
     )
-
-
-def _used_time(facts: Facts, account: Account) -> iv.Intervals:
-    return iv.union(*facts.used_windows(account))
 
 
 def _waits_of_scaler(facts: Facts) -> set[int]:

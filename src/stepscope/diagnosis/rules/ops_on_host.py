@@ -12,7 +12,6 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import ON_DEVICE, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.change import Change
@@ -46,14 +45,13 @@ def find(facts: Facts) -> list[Finding]:
 def _finding(facts: Facts, account: Account) -> Finding | None:
     assert account.idle is not None
     ops, pieces, slices = facts.host_ops, account.idle.pieces, facts.trace.slices
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    counted = (pieces.category == Category.LAUNCH.code) & among(row, facts.used_rows(account))
+    counted = (pieces.category == Category.LAUNCH.code) & facts.in_used_steps(account, pieces.start)
     waits = iv.union(pieces.start[counted], pieces.end[counted])
     waited = iv.covered_between(waits, slices.start_ns[ops], slices.start_ns[ops] + slices.dur_ns[ops])
     ops, waited = ops[waited > 0], waited[waited > 0]
     length = slices.dur_ns[ops]
     spans = iv.union(slices.start_ns[ops], slices.start_ns[ops] + length)
-    steps = np.unique(np.searchsorted(account.rows.bounds, slices.start_ns[ops], "right")).size
+    steps = np.unique(account.rows.at(slices.start_ns[ops])).size
     cost = facts.per_step(iv.measure(iv.intersect(spans, waits)))
     if not cost or steps < max(2, RECURS_SHARE * len(facts.used)):
         return None

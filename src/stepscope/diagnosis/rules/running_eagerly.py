@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
-
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
@@ -12,7 +10,6 @@ from stepscope.diagnosis.left_on_host import at_best
 from stepscope.diagnosis.remedies import COMPILE_ALL, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
 from stepscope.units import format_mean, format_ns, format_share
 from stepscope.whatif.change import Change
 
@@ -82,9 +79,7 @@ def _on_devices(facts: Facts) -> list[Finding]:
         if told is None:
             continue
         eager, waited, most = told.ops, told.waited, told.most_ns_per_step
-        rows = np.array(facts.used_rows(account), np.intp)
-        row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-        mine = among(row, rows)
+        mine = facts.in_used_steps(account, activity.start)
         busy = activity.end - activity.start
         share = busy[mine & eager].sum() / max(int(busy[mine].sum()), 1)
         findings.append(

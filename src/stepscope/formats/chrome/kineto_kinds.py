@@ -10,7 +10,7 @@ from stepscope.formats.chrome import kineto_schema as schema
 from stepscope.formats.chrome import own
 from stepscope.formats.chrome.arguments import ArgumentColumns
 from stepscope.formats.chrome.events import RawEvents
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.trace import tables as t
@@ -69,7 +69,7 @@ class _Kinds:
 
 def call_kind(name: str) -> t.Kind:
     """What a runtime or driver call of this name is."""
-    role = classify_call(name).role
+    role = call_role(name)
     return {
         CallRole.SYNC: t.Kind.SYNC,
         CallRole.ALLOCATION: t.Kind.ALLOCATION,

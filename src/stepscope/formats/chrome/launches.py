@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.formats.chrome.conversion import Conversion
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import is_graph_launch
 from stepscope.trace import tables as t
 
 CALLS = (t.Kind.RUNTIME_CALL, t.Kind.SYNC, t.Kind.ALLOCATION, t.Kind.COMPILE)
@@ -27,7 +27,7 @@ def by_correlation(conversion: Conversion, ops: t.Rows) -> tuple[t.I64, t.U8]:
     if ids.size:
         at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
         call = np.where(ids[at] == wanted, calls[at], -1)
-    is_graph = np.array([classify_call(name).role is CallRole.GRAPH_LAUNCH for name in e.strings] + [False])
+    is_graph = np.array([is_graph_launch(name) for name in e.strings] + [False])
     basis = np.where(is_graph[e.name[call]], t.LaunchBasis.GRAPH, t.LaunchBasis.CORRELATION)
     return call, basis.astype(np.uint8)
 

@@ -14,7 +14,7 @@ from stepscope.formats.nsys import schema
 from stepscope.formats.nsys.draft import Draft, dense, groups
 from stepscope.formats.nsys.export import EventRows, Export, known
 from stepscope.formats.nsys.host import ApiCalls, correlations
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import is_graph_launch
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I32, I64, NULL, U8, Direction, Kind, MemoryKind
 
@@ -33,13 +33,9 @@ def add_device_work(export: Export, draft: Draft, calls: ApiCalls) -> tuple[t.De
     call = calls.by_id(np.concatenate(ids))
     launched = call >= 0
     ops.launch[launched] = calls.slice[call[launched]]
-    is_graph = draft.by_name(calls.name, _is_graph_launch, np.bool_)[call[launched]]
+    is_graph = draft.by_name(calls.name, is_graph_launch, np.bool_)[call[launched]]
     basis = np.where(is_graph, t.LaunchBasis.GRAPH, t.LaunchBasis.CORRELATION).astype(np.uint8)
     return ops, t.Launches(ops.launch[launched], ops.slice[launched], basis)
-
-
-def _is_graph_launch(name: str) -> bool:
-    return classify_call(name).role is CallRole.GRAPH_LAUNCH
 
 
 def _on_devices(export: Export, events: EventRows) -> EventRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, event_role
 from stepscope.regex import regex
 from stepscope.trace.tables import Kind
@@ -36,7 +36,7 @@ _PYTHON_LINE = regex(r"(?i)python|^MainThread|^Thread-\d|^ThreadPoolExecutor-|^a
 
 def call_kind(name: str) -> Kind:
     """The kind of a runtime call."""
-    return _CALL_KINDS.get(classify_call(name).role, Kind.RUNTIME_CALL)
+    return _CALL_KINDS.get(call_role(name), Kind.RUNTIME_CALL)
 
 
 def host_kind(name: str, on_python: bool) -> Kind:
@@ -48,7 +48,7 @@ def host_kind(name: str, on_python: bool) -> Kind:
     text = name[:_LONGEST]
     if text.startswith("$"):
         return Kind.PYTHON_FRAME
-    if classify_call(text).role is not CallRole.OTHER:
+    if call_role(text) is not CallRole.OTHER:
         return call_kind(text)
     role = event_role(text) if on_python else classify_xla_name(text)
     if role is XlaRole.EXECUTE:

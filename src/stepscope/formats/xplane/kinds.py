@@ -13,7 +13,6 @@ from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import SpaceXlaOps
-from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
@@ -137,8 +136,3 @@ def _device_kind(name: str) -> t.Kind:
     if details.is_memset(name):
         return t.Kind.MEMSET
     return t.Kind.KERNEL if describe(name).collective is None else t.Kind.COLLECTIVE
-
-
-def is_graph_launch(name: str) -> bool:
-    """Whether a call launches a whole graph."""
-    return classify_call(name).role is CallRole.GRAPH_LAUNCH

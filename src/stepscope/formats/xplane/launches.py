@@ -19,7 +19,6 @@ import numpy as np
 from stepscope.formats.xplane.devices import Devices
 from stepscope.formats.xplane.grouping import dense, distinct, grouped, match
 from stepscope.formats.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
-from stepscope.formats.xplane.kinds import is_graph_launch
 from stepscope.formats.xplane.moments import (
     EventStretches,
     OnLines,
@@ -31,6 +30,7 @@ from stepscope.formats.xplane.moments import (
 from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import SpaceXlaOps
+from stepscope.names.calls import is_graph_launch
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.record import record
 from stepscope.regex import regex

@@ -20,7 +20,7 @@ from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.hlo.instructions import is_collective
 from stepscope.hlo.waits import AsyncEnd, Awaited, async_end
-from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.calls import CallRole, call_role
 from stepscope.names.host_callbacks import HOST_CALLBACK, calls_python, is_host_callback
 from stepscope.protobuf.columns import decode, texts
 from stepscope.record import record
@@ -132,7 +132,7 @@ class SpaceXlaOps:
         rows = rows[view.on(LineRole.HOST)[rows]]
         used = used_codes(view.name[rows], len(view.names))
         is_call = np.zeros(len(view.names), np.bool_)
-        is_call[used] = [classify_call(view.names[code]).role is not CallRole.OTHER for code in used.tolist()]
+        is_call[used] = [call_role(view.names[code]) is not CallRole.OTHER for code in used.tolist()]
         is_op = ~is_call[view.name[rows]] & (view.space.stats.integers("correlation_id", rows) == NULL)
         return np.asarray(rows[is_op], np.intp)
 
