@@ -24,8 +24,9 @@ from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, U8, Kind, Rows
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import alone
-from stepscope.whatif.graph import NONE, Graph, Instant, ReplayedOps
+from stepscope.whatif.graph import Graph
 from stepscope.whatif.predictor import predictor
+from stepscope.whatif.records import NONE, Instant, ReplayedOps
 
 _RUN, _ARRIVAL, _HANDOVER, _RESIDUAL, _CALLED, _HOST, _RETURN, _CALL = range(8)
 """What a link of the chain is; ``ref`` is an op, of ``_HOST`` a line, of the last two a wait."""

@@ -10,7 +10,6 @@ mean of this profile; whatever delay above ``LATENCY_CAP_NS`` that leaves is kep
 
 from __future__ import annotations
 
-from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
@@ -19,73 +18,14 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.host import NO_CAUSE
 from stepscope.analysis.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
 from stepscope.record import record
-from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, grouped
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, Rows, TrackKind
-
-NONE = -1
-LONG_AGO = int(np.iinfo(np.int64).min // 4)
-"""The end of what never was: earlier than anything, and safe to add to."""
-
-
-class Instant(IntEnum):
-    """What a record is; of records at the same time the smaller comes first."""
-
-    WAIT_END = 0
-    MARK = 1
-    LAUNCH = 2
-    WAIT_BEGIN = 3
-    OP = 4
-
-
-@record
-class ReplayedOps:
-    """Device ops of all devices, one device after another as in ``Facts.activities``; one value per op."""
-
-    stream: I32
-    """Dense number of device and stream."""
-    start: I64
-    end: I64
-    call: I32
-    """Position among ``Graph.calls`` of the call that launched the op, ``NONE`` where not recorded."""
-    launch: I64
-    """When it was launched, NULL where not recorded: the start of the call or, in a long one, right before the op."""
-    latency: I64
-    """From launch to start on an idle stream."""
-    pause: I64
-    """From the end of the stream's op before it to its start; negative where the two overlap."""
-    awaits: I32
-    """Op of another stream that it waits for, ``NONE`` where nothing says so."""
-    residual: I64
-    """Delay that none of these explains, kept as measured."""
-    called: I64
-    """Delay for Python functions that the program called before it."""
-    floor: I64
-    """When an op started that nothing recorded held up, or work of before the profile was done; else ``LONG_AGO``."""
-
-
-@record
-class ReplayedWaits:
-    """Host waits for the device, one value per wait."""
-
-    slice: I32
-    """The waiting call, -1 where the wait is inferred: nothing was recorded until an op ended."""
-    start: I64
-    end: I64
-    line: I32
-    own: I64
-    """What the call takes where it has nothing to wait for."""
-    back: I64
-    """From the end of what it waits for to its return."""
-    op: I32
-    """The op it waits for, ``NONE`` where the profile shows none."""
-    for_start: Bools
-    """Whether it waits for that op's start only: a copy from pageable memory that is staged next."""
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
+from stepscope.whatif.host_waits import host_waits
+from stepscope.whatif.records import LONG_AGO, NONE, Instant, ReplayedOps, ReplayedWaits, mean_by_kind
 
 
 @record
@@ -139,7 +79,7 @@ def dependency_graph(facts: Facts) -> Graph:
     ops = _ops(facts, calls)
     tracks = _lines(facts, calls)
     lines = _line_of(facts, tracks)
-    waits = _waits(facts, ops, calls, lines)
+    waits = host_waits(facts, ops, calls, lines)
     return _records(facts, ops, waits, calls, lines, tracks)
 
 
@@ -159,7 +99,7 @@ def _ops(facts: Facts, calls: I32) -> ReplayedOps:
     # What bound the op's start: the last of the things it had to wait for.
     by_launch = known & (((launch >= before) & (launch >= awaited)) | _arrived(facts))
     by_stream = ~by_launch & (before >= awaited)
-    latency = _mean(reached, by_launch & (reached <= LATENCY_CAP_NS), kinds, 0)
+    latency = mean_by_kind(reached, by_launch & (reached <= LATENCY_CAP_NS), kinds, 0)
     # In a long call the host first stages data or loads code: that is its own time, and the launch comes at the end.
     launch_end = np.concatenate([a.launch_end for a in activities])
     ready = _ready(known, launch, before, awaited)
@@ -168,7 +108,7 @@ def _ops(facts: Facts, calls: I32) -> ReplayedOps:
     held = in_call & (start - ready > LATENCY_CAP_NS) & (called == 0)
     launch = np.where(held, np.minimum(start - latency, launch_end), launch)
     close = by_stream & (freed >= 0) & (freed <= LATENCY_CAP_NS)
-    pause = np.where(freed < 0, freed, _mean(freed, close, kinds, GRAPH_PAUSE_NS))
+    pause = np.where(freed < 0, freed, mean_by_kind(freed, close, kinds, GRAPH_PAUSE_NS))
     late = start - _ready(known, launch + latency, before + pause, awaited)
     seen = np.flatnonzero(late > LATENCY_CAP_NS)
     awaits[seen] = _ended_just_before(seen, place, stream, start, end)
@@ -263,14 +203,6 @@ def _kinds(activity: DeviceActivity) -> I64:
     return np.where(copies, 1, np.where(collective, 2, 0)).astype(np.int64)
 
 
-def _mean(values: I64, chosen: Bools, kinds: I64, default: int) -> I64:
-    """Per value, the mean of the chosen ones of its kind, else the default."""
-    size = int(kinds.max(initial=0)) + 1
-    count = np.bincount(kinds[chosen], minlength=size)
-    total = np.bincount(kinds[chosen], values[chosen], size)
-    return np.where(count > 0, np.rint(total / np.maximum(count, 1)), default).astype(np.int64)[kinds]
-
-
 @kernel
 def _ends_before(order: I64, stream: I32, start: I64, end: I64) -> I64:
     """Per op, the largest end among the ops of its stream that start before it."""
@@ -299,122 +231,12 @@ def _lines(facts: Facts, calls: I32) -> tuple[tuple[int, ...], ...]:
     return (main, *((int(track),) for track in others.tolist() if track not in main))
 
 
-_SHOWN = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
-"""Slices that show that a thread did something; frames and annotations may just as well cover a wait."""
-
-
 def _line_of(facts: Facts, tracks: tuple[tuple[int, ...], ...]) -> I32:
     """Line of each track, ``NONE`` for tracks without launches and waits."""
     lines = np.full(len(facts.trace.tracks) + 1, NONE, np.int32)
     for line, members in enumerate(tracks):
         lines[list(members)] = line
     return lines
-
-
-def _waits(facts: Facts, ops: ReplayedOps, calls: I32, lines: I32) -> ReplayedWaits:
-    """Each host wait with the op it waited for: that of its own call, else the last to end before it returned."""
-    trace, waits = facts.trace, facts.host.waits
-    launch = np.where(ops.call >= 0, trace.slices.start_ns[calls[ops.call]], LONG_AGO)
-    queued, usual = _queue_waits(facts)
-    silent = _silent_waits(facts, ops, calls, launch, lines)
-    size, none = waits.slice.size, np.full(silent[0].size, -1, np.int32)
-    callers = np.concatenate((waits.slice, queued, none))
-    begun, took = trace.slices.start_ns[queued], trace.slices.dur_ns[queued]
-    start = np.concatenate((waits.start, begun, silent[0]))
-    end = np.concatenate((waits.end, begun + took, silent[1]))
-    line = np.concatenate((lines[waits.track], lines[trace.slices.track[queued]], np.zeros(none.size, np.int32)))
-    op = _last_launched(np.argsort(ops.end, kind="stable"), ops.end, launch, start, end)
-    own_op, for_start = _own_ops(facts, ops, calls, np.concatenate((waits.slice, np.full(queued.size, -1), none)))
-    op = np.where(own_op >= 0, own_op, op)
-    # A copy that found its stream idle was held up by nothing but its own staging.
-    op = np.where(for_start & (ops.launch[own_op] > start), NONE, op)
-    until = np.where(for_start, ops.start[op], ops.end[op])
-    blocked, duration, after = (op >= 0) & (until > start), end - start, end - until
-    names = np.where(callers >= 0, trace.slices.name[callers], -1)
-    kinds = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    back = _mean(after, blocked & (after >= 0) & (after <= LATENCY_CAP_NS), kinds, 0)
-    back = np.where(blocked & (after > LATENCY_CAP_NS), after, back)
-    idle = _mean(duration, ~blocked & (duration <= LATENCY_CAP_NS), kinds, 0)
-    idle[size : size + queued.size] = usual
-    own = np.where(blocked, np.minimum(idle, duration), duration)
-    slices = np.where(_lasts(facts, callers, size), -1, callers).astype(np.int32)
-    return ReplayedWaits(slices, start, end, line, own, back, np.where(op >= 0, op, NONE).astype(np.int32), for_start)
-
-
-def _queue_waits(facts: Facts) -> tuple[I32, I64]:
-    """Launches that waited for room in a device's queue, and what they take where there is some."""
-    queues = [(queue.slice, queue.usual_ns) for queue in facts.full_queues]
-    slices, usual = (np.concatenate(part) for part in zip((np.empty(0, np.int32), iv.EMPTY[0]), *queues, strict=True))
-    slices, first = np.unique(slices, return_index=True)
-    other = ~among(slices, facts.host.waits.slice)
-    return slices[other].astype(np.int32), usual[first][other]
-
-
-def _lasts(facts: Facts, callers: I32, waits: int) -> Bools:
-    """Which waits no change of the program takes away: those for work that was not recorded, and for room in a queue.
-    The first ``waits`` are the host's own."""
-    lasts = np.arange(callers.size) >= waits
-    for activity in facts.activities:
-        hidden = iv.covered_between(activity.unrecorded, facts.host.waits.start, facts.host.waits.end)
-        lasts[:waits] |= hidden > 0
-    return lasts
-
-
-def _silent_waits(facts: Facts, ops: ReplayedOps, calls: I32, launch: I64, lines: I32) -> iv.Intervals:
-    """Stretches in which nothing of the main line is recorded and which end right when its device work is done: it
-    waited in something the profile does not show."""
-    slices = facts.trace.slices
-    on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
-    rows = np.flatnonzero(on_line & (among(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
-    start, end, track = slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows], slices.track[rows]
-    own = [facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in distinct(track)]
-    # A call that waited for executors shows when it returns that its thread goes on.
-    over = facts.host.executors.waits[1] if facts.host.executors else iv.EMPTY[1]
-    covered = iv.joined([*own, (over - 1, over)])
-    if not len(covered[0]):
-        return iv.EMPTY
-    start, end = covered[1][:-1], covered[0][1:]
-    long = end - start > LATENCY_CAP_NS
-    start, end = start[long], end[long]
-    op = _last_launched(np.argsort(ops.end, kind="stable"), ops.end, launch, start, end)
-    done = np.where(op >= 0, ops.end[op], LONG_AGO)
-    chosen = (done > start) & (end - done <= INFERRED_WAIT_NS)
-    return start[chosen], end[chosen]
-
-
-def _own_ops(facts: Facts, ops: ReplayedOps, calls: I32, slices: I32) -> tuple[I64, Bools]:
-    """Per wait, the op that its own call launched, and whether that op's start is what is waited for."""
-    device_ops = facts.trace.device_ops
-    rows = np.concatenate([a.row for a in facts.activities])
-    first = np.full(calls.size + 1, NONE, np.int64)
-    launched = np.flatnonzero(ops.call >= 0)[::-1]
-    first[ops.call[launched]] = launched
-    at = np.searchsorted(calls, slices)
-    mine = (at < calls.size) & (calls[np.minimum(at, calls.size - 1)] == slices)
-    own = np.where(mine, first[at], NONE)
-    to_host = device_ops.direction[rows[own]] == Direction.D2H
-    return own, (own >= 0) & ~to_host
-
-
-@kernel
-def _last_launched(by_end: I64, end: I64, launch: I64, begun: I64, done: I64) -> I64:
-    """Per wait, the op that ends last before the wait returns, of those launched before it began; -1 for none."""
-    launched = np.full(begun.size, -1, np.int64)
-    for w in range(begun.size):
-        low, high = 0, by_end.size
-        while low < high:
-            middle = (low + high) // 2
-            if end[by_end[middle]] <= done[w]:
-                low = middle + 1
-            else:
-                high = middle
-        k = low - 1
-        # What ended before the wait began did not hold it up: whichever of those ops it is does not matter.
-        while k >= 0 and end[by_end[k]] > begun[w] and launch[by_end[k]] >= begun[w]:
-            k -= 1
-        if k >= 0:
-            launched[w] = by_end[k]
-    return launched
 
 
 def _records(

@@ -12,9 +12,10 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.shared import shared
 from stepscope.units import format_share
 from stepscope.whatif.change import Change
-from stepscope.whatif.graph import Graph, ReplayedOps, dependency_graph
+from stepscope.whatif.graph import Graph, dependency_graph
 from stepscope.whatif.limits import MATCHED_LAUNCHES_SHARE, REPLAY_ERROR, REPLAY_RESIDUAL_SHARE
 from stepscope.whatif.recording import Overhead, overhead, told_step_ns
+from stepscope.whatif.records import ReplayedOps
 from stepscope.whatif.replay import replay
 
 

@@ -14,7 +14,8 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, U8, Bools
 from stepscope.whatif.change import Change
-from stepscope.whatif.graph import Graph, Instant
+from stepscope.whatif.graph import Graph
+from stepscope.whatif.records import Instant
 
 
 def replay(facts: Facts, graph: Graph, change: Change) -> I64:
