@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
-from stepscope.report import phrases
+from stepscope.report import finding_phrases
 from stepscope.web.sources import source_of
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLE, EXAMPLES
@@ -34,9 +34,9 @@ def test_the_answer_is_above_the_fold(page: Page, reports: Reports, shot: Shot, 
     answer = page.locator(".answer")
     assert answer.locator("h2").inner_text().startswith("Change this first: ")
     document = stepscope.open(real_trace(V100)).document()
-    first, *_ = phrases.told_and_untold(document)[0]
+    first, *_ = finding_phrases.told_and_untold(document)[0]
     text = answer.inner_text()
-    for said in (first["title"], phrases.saving(first, document["summary"]), "resnet50_profiler_api.py:42",
+    for said in (first["title"], finding_phrases.saving(first, document["summary"]), "resnet50_profiler_api.py:42",
                  "num_workers=1", "stepscope try --cure workers"):  # fmt: skip
         assert said in text
     for part in ("header", ".cure", ".deeds"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
-from stepscope.report import phrases
+from stepscope.report import finding_phrases, phrases
 from stepscope.units import format_ns
 from tests.kit.traces import real_trace
 from tests.support import real_profile
@@ -64,9 +64,9 @@ def test_the_overview_says_what_the_terminal_says(page: Page, reports: Reports) 
         if part["ns_per_step"]:
             assert part["label"] in text
             assert format_ns(part["ns_per_step"]) in text
-    told, _ = phrases.told_and_untold(document)
+    told, _ = finding_phrases.told_and_untold(document)
     assert [card.inner_text() for card in page.locator(".finding .saving").all()] == [
-        phrases.saving(finding, document["summary"]) for finding in told
+        finding_phrases.saving(finding, document["summary"]) for finding in told
     ]
     for item in document["profile"]["notices"]:
         assert phrases.notice(item).replace("`", "") in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
-from stepscope.report import phrases
+from stepscope.report import finding_phrases, phrases
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
         "saving_after_ns_per_step": None if then is None else then * ms,
         "predicted_step_ns": 24 * ms,
     }
-    text = phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}})
+    text = finding_phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}})
     assert text == f"saves 63.0 ms of 87.0 ms per step, leaving 24.0 ms{said}"
 
 
@@ -47,14 +47,17 @@ def test_a_range_whose_ends_are_alike_is_one_figure():
     us = 1_000
     finding = {"saving_ns_per_step": 812 * us, "predicted_step_ns": 55_840 * us, "best_step_ns": 55_810 * us}
     summary = {"step_time_ns": {"mean": 56_652 * us, "median": 56_652 * us}}
-    assert phrases.saving(finding, summary) == "saves 812 µs to 842 µs of 56.7 ms per step, leaving 55.8 ms"
+    assert finding_phrases.saving(finding, summary) == "saves 812 µs to 842 µs of 56.7 ms per step, leaving 55.8 ms"
 
 
 def test_a_range_that_begins_with_nothing_says_up_to_what():
     ms = 1_000_000
     finding = {"saving_ns_per_step": 0, "predicted_step_ns": 6 * ms, "best_step_ns": 2 * ms}
     summary = {"step_time_ns": {"mean": 6 * ms, "median": 6 * ms}}
-    assert phrases.saving(finding, summary) == "saves up to 4.00 ms of 6.00 ms per step, leaving 2.00 ms to 6.00 ms"
+    assert (
+        finding_phrases.saving(finding, summary)
+        == "saves up to 4.00 ms of 6.00 ms per step, leaving 2.00 ms to 6.00 ms"
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_what_was_seen_once_saves_nothing_of_each_step_to_come(steps: int, predi
     ms = 1_000_000
     finding = {"seen_once": True, "saving_ns_per_step": 63 * ms, "predicted_step_ns": predicted * ms}
     summary = {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}, "steps_used": steps, "steps_slow": 0}
-    assert phrases.saving(finding, summary) == said
+    assert finding_phrases.saving(finding, summary) == said
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ def test_what_was_seen_once_saves_nothing_of_each_step_to_come(steps: int, predi
 def test_what_waits_for_other_fixes_says_so_first(alone: int, said: str):
     ms = 1_000_000
     finding = {"saving_ns_per_step": alone * ms, "saving_after_ns_per_step": 62 * ms, "predicted_step_ns": 85 * ms}
-    assert phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}}) == said
+    assert finding_phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}}) == said
 
 
 @pytest.mark.parametrize("title", ["Loads code (seen once)", "The device waits for launches"])
@@ -87,9 +90,9 @@ def test_a_profile_without_steps_has_nothing_per_step(title: str):
     finding = {"title": title, "saving_ns_per_step": 63 * ms, "predicted_step_ns": 24 * ms}
     summary = {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}, "steps_used": 1, "steps_slow": 0,
                "step_source": "whole profile"}  # fmt: skip
-    assert phrases.saving(finding, summary) == "saves 63.0 ms of 87.0 ms in this recording, leaving 24.0 ms"
+    assert finding_phrases.saving(finding, summary) == "saves 63.0 ms of 87.0 ms in this recording, leaving 24.0 ms"
     unknown = {**finding, "saving_ns_per_step": None, "cost_ns_per_step": 5 * ms, "not_determined": None}
-    assert phrases.saving(unknown, summary) == "costs 5.00 ms in this recording, saving not known"
+    assert finding_phrases.saving(unknown, summary) == "costs 5.00 ms in this recording, saving not known"
 
 
 @pytest.mark.parametrize(
@@ -108,5 +111,5 @@ def test_a_count_that_a_notice_says_is_not_said_again(text: str, count: int, say
 def test_the_order_of_work_names_findings_by_the_numbers_of_the_list():
     known = {"not_determined": None, "cost_ns_per_step": 1}
     findings = [{"id": name, "title": name.upper(), **known} for name in ("a", "b", "c")]
-    said = phrases.plan({"findings": findings, "plan": ["c", "a", "b"]})
+    said = finding_phrases.plan({"findings": findings, "plan": ["c", "a", "b"]})
     assert said.endswith("after each: 3) C; 1) A; 2) B.")

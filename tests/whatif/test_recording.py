@@ -12,7 +12,8 @@ from stepscope.analysis.summary import unrecorded_step_ns
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.report import document
-from stepscope.report.phrases import saving, step_time
+from stepscope.report.finding_phrases import saving
+from stepscope.report.phrases import step_time
 from stepscope.whatif.recording import told_step_ns
 from tests.kit.builder import TraceDrawing
 from tests.support import facts_of

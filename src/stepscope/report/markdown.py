@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stepscope.regex import regex
-from stepscope.report import bar, gradients, phrases, proof
+from stepscope.report import bar, finding_phrases, gradients, phrases, proof
 from stepscope.report.names import code_spans, shorten, visible
 from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
@@ -36,7 +36,7 @@ _LINE_START = regex(r"^(\s*\d+(?=[.)](?:\s|$))|\s*(?=[#=+\-]))")
 def render(document: Document, *, verbose: bool = False) -> str:
     """The report as Markdown; ``verbose`` adds the reasons, the evidence and every table, folded away."""
     lines = list(_top(document))
-    told, untold = phrases.told_and_untold(document)
+    told, untold = finding_phrases.told_and_untold(document)
     if not told:
         lines += [text(phrases.without_findings(document["summary"])), ""]
     for number, finding in enumerate(told, 1):
@@ -44,8 +44,11 @@ def render(document: Document, *, verbose: bool = False) -> str:
     if tried := proof.of_report(document):
         lines += [prose(tried.sentence) + (f" {code(tried.line)}" if tried.line else ""), ""]
     if verbose and told:
-        lines += [*filter(None, [prose(phrases.plan(document)), text(phrases.replayed(document["whatif"]))]), ""]
-    lines += _notices(document["profile"]["notices"], phrases.reasons(untold, all_titles=verbose))
+        lines += [
+            *filter(None, [prose(finding_phrases.plan(document)), text(finding_phrases.replayed(document["whatif"]))]),
+            "",
+        ]
+    lines += _notices(document["profile"]["notices"], finding_phrases.reasons(untold, all_titles=verbose))
     if verbose:
         from stepscope.report.sections import sections  # Declarations that a short report needs none of.
 
@@ -109,11 +112,11 @@ def _top(document: Document) -> Iterator[str]:
 
 def _finding(number: int, finding: FindingEntry, summary: SummaryEntry, *, verbose: bool) -> list[str]:
     lines = [f"#### {number}. {prose(finding['title'])}", ""]
-    lines += [f"**{text(phrases.saving(finding, summary))}** ({text(phrases.trust(finding))})", ""]
+    lines += [f"**{text(finding_phrases.saving(finding, summary))}** ({text(finding_phrases.trust(finding))})", ""]
     if verbose:
         lines += [*map(prose, finding["why"].splitlines()), ""]
     places = phrases.places(finding["where"])
-    sites = phrases.fix_set(finding)
+    sites = finding_phrases.fix_set(finding)
     if sites:
         lines += ["Fix together:", "", *(f"- {prose(site)}" for site in sites)]
         places = []

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from stepscope.report.phrases import told_and_untold
+from stepscope.report.finding_phrases import told_and_untold
 
 if TYPE_CHECKING:
     from stepscope.document.findings import FindingEntry

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.report import bar, gradients, phrases, proof
+from stepscope.report import bar, finding_phrases, gradients, phrases, proof
 from stepscope.report.columns import folded, laid_out
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.section import Section
@@ -59,7 +59,7 @@ def render(document: Document, *, width: int = 100, color: bool = False, verbose
 
 def _short(document: Document, width: int) -> Iterator[RenderableType]:
     yield from _top(document, width, verbose=False)
-    told, untold = phrases.told_and_untold(document)
+    told, untold = finding_phrases.told_and_untold(document)
     if not told:
         yield Text("")
         good = phrases.is_healthy(document["summary"]) and document["profile"]["complete"]
@@ -77,7 +77,7 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
 
 def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
     yield from _top(document, width, verbose=True)
-    told, untold = phrases.told_and_untold(document)
+    told, untold = finding_phrases.told_and_untold(document)
     if not told:
         yield Text("")
         yield _paragraph(phrases.without_findings(document["summary"]))
@@ -86,12 +86,12 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _finding(number, finding, document, verbose=True)
     if told:
         yield Text("")
-        yield from map(_paragraph, filter(None, [phrases.plan(document)]))
+        yield from map(_paragraph, filter(None, [finding_phrases.plan(document)]))
         yield from _proof(document)
-        yield _paragraph(phrases.replayed(document["whatif"]), "dim")
+        yield _paragraph(finding_phrases.replayed(document["whatif"]), "dim")
     if untold:
         yield _heading("Could not be told from this profile")
-        for reason, alike in phrases.alike(untold).items():
+        for reason, alike in finding_phrases.alike(untold).items():
             if len(alike) == 1:
                 yield _untold(alike[0])
                 continue
@@ -203,12 +203,12 @@ def _legend_side(title: str, parts: list[bar.BarPart]) -> Table:
 
 
 def _finding(number: int, finding: FindingEntry, document: Document, *, verbose: bool) -> RenderableType:
-    saving = folded(phrases.saving(finding, document["summary"]), "bold green")
-    saving.append(f" ({phrases.trust(finding)})", style="not bold dim")
+    saving = folded(finding_phrases.saving(finding, document["summary"]), "bold green")
+    saving.append(f" ({finding_phrases.trust(finding)})", style="not bold dim")
     body: list[RenderableType] = [saving]
     if verbose:
         body += [_paragraph(line) for line in finding["why"].splitlines()]
-    sites = phrases.fix_set(finding)
+    sites = finding_phrases.fix_set(finding)
     if sites:
         body += _sites(sites, None if verbose else 4)
     else:
@@ -298,7 +298,7 @@ def _more_findings(findings: list[FindingEntry], first: int, summary: SummaryEnt
     yield Text("")
     for number, finding in enumerate(findings[:5], first):
         line = _prose(finding["title"])
-        line.append(f", {phrases.saving(finding, summary)}", style="green")
+        line.append(f", {finding_phrases.saving(finding, summary)}", style="green")
         lines = phrases.places(finding["where"])
         others = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
         places = [Text.assemble(("at ", "dim"), visible(place), others) for place in lines[:1]]
@@ -316,7 +316,7 @@ def _short_notices(notices: list[NoticeEntry], untold: list[FindingEntry]) -> It
     if len(notices) > _NOTICES_SHORT:
         more = len(notices) - _NOTICES_SHORT
         yield Text(f"! and {more} more {'notice' if more == 1 else 'notices'}", style="yellow")
-    for reason in phrases.reasons(untold)[:_NOTICES_SHORT]:
+    for reason in finding_phrases.reasons(untold)[:_NOTICES_SHORT]:
         yield _marked("?", _paragraph(reason, "dim"))
 
 

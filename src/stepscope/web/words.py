@@ -9,7 +9,7 @@ from stepscope.analysis.workload import Workload
 from stepscope.capture.results import Recording, recordings
 from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.report import comparison, gradients, input_sections, labels, phrases, proof
+from stepscope.report import comparison, finding_phrases, gradients, input_sections, labels, phrases, proof
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.memory_sections import SPACES, USES
 from stepscope.report.rank_sections import CAUSES
@@ -52,7 +52,7 @@ _INPUT: Remedies = {
 
 def words(document: Document) -> dict[str, Any]:
     """Every sentence and label the pages show for one report."""
-    told, _ = phrases.told_and_untold(document)
+    told, _ = finding_phrases.told_and_untold(document)
     workload = Workload(document["profile"]["framework"])
     findings = document["findings"] + document["analyses"].get("minor_findings", [])
     recording = _recording(document)
@@ -70,8 +70,8 @@ def words(document: Document) -> dict[str, Any]:
         "told": [finding["id"] for finding in told],
         "without_findings": None if told else phrases.without_findings(document["summary"]),
         "findings": {finding["id"]: _finding(finding, document, command) for finding in findings},
-        "plan": phrases.plan(document),
-        "replayed": phrases.replayed(document["whatif"]),
+        "plan": finding_phrases.plan(document),
+        "replayed": finding_phrases.replayed(document["whatif"]),
         "notices": [phrases.notice(item) for item in document["profile"]["notices"]],
         "steps": phrases.step_names(document),
         "categories": {
@@ -140,10 +140,10 @@ def _tile(headline: phrases.Headline) -> tuple[str, str | dict[str, str], str]:
 def _finding(finding: FindingEntry, document: Document, command: list[str] | None) -> dict[str, Any]:
     first = next(iter(finding["where"]), None)
     return {
-        "saving": phrases.saving(finding, document["summary"]),
-        "trust": phrases.trust(finding),
+        "saving": finding_phrases.saving(finding, document["summary"]),
+        "trust": finding_phrases.trust(finding),
         "places": phrases.places(finding["where"]),
-        "sites": phrases.fix_set(finding),
+        "sites": finding_phrases.fix_set(finding),
         "pages": DECLARED[finding["rule"]].pages,
         "panel": DECLARED[finding["rule"]].panel,
         "source": source_of(first, document),
