@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,14 @@ def test_nothing_has_a_name_that_says_nothing(root: Path, modules: list[Path]) -
         if name.strip("_") in EMPTY
     ]
     assert empty == []
+
+
+def test_nothing_of_the_pages_does_either(root: Path) -> None:
+    empty = re.compile(rf"\b(?:const|let) (?:{'|'.join(sorted(EMPTY))})\b")
+    scripts = (root / "src/stepscope/web/static").rglob("*.js")
+    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in scripts}
+    assert len(texts) > 50
+    assert {name: empty.findall(text) for name, text in texts.items() if empty.search(text)} == {}
 
 
 def names(tree: ast.AST) -> Iterator[tuple[str, int]]:

@@ -11,12 +11,12 @@ import { readQueries, toldQueries } from './queries.js';
  * @returns {Place}
  */
 export function parsed(hash) {
-  const found = /^#\/([a-z]+)(?:\?(.*))?$/s.exec(hash);
-  const params = Object.fromEntries(new URLSearchParams(found?.[2] ?? ''));
+  const match = /^#\/([a-z]+)(?:\?(.*))?$/s.exec(hash);
+  const params = Object.fromEntries(new URLSearchParams(match?.[2] ?? ''));
   const { run, steps, queries, ...rest } = params;
   const range = /^(\d{1,15})-(\d{1,15})$/.exec(steps ?? '');
   return {
-    page: found?.[1] ?? 'overview',
+    page: match?.[1] ?? 'overview',
     run: /^\d{1,4}$/.test(run ?? '') ? Number(run) : 0,
     steps: range ? [Number(range[1]), Number(range[2])] : null,
     params: rest,

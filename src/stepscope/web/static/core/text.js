@@ -14,8 +14,8 @@ const LONGEST_PLACE = 56;
  * @param {string} text
  */
 export function visible(text) {
-  return text.replace(NOT_SHOWN, (found) => {
-    const code = /** @type {number} */ (found.codePointAt(0));
+  return text.replace(NOT_SHOWN, (part) => {
+    const code = /** @type {number} */ (part.codePointAt(0));
     const named = { 9: '\\t', 10: '\\n', 13: '\\r' }[code];
     if (named) return named;
     if (code < 0x100) return `\\x${code.toString(16).padStart(2, '0')}`;

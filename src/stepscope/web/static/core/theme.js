@@ -68,8 +68,8 @@ export function choosePalette(palette) {
  */
 function kept(key, offered) {
   try {
-    const found = localStorage.getItem(key);
-    return offered.find((one) => one === found) ?? offered[0];
+    const saved = localStorage.getItem(key);
+    return offered.find((one) => one === saved) ?? offered[0];
   } catch {
     return offered[0]; // Frames of a notebook may not keep anything.
   }

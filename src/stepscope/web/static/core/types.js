@@ -74,10 +74,10 @@
 /**
  * An analysis of the report, on a page that is only shown where there is one.
  * @template T
- * @param {T|undefined} found
+ * @param {T|undefined} value
  * @returns {T}
  */
-export function there(found) {
-  if (found === undefined) throw new Error('The report does not hold what this page shows.');
-  return found;
+export function there(value) {
+  if (value === undefined) throw new Error('The report does not hold what this page shows.');
+  return value;
 }

@@ -106,8 +106,8 @@ async function jobOf({ titles, run }, at) {
   if (!OF_RANK.test(titles[at])) return none;
   for (let before = at - 1; before >= 0; before -= 1) {
     if (OF_RANK.test(titles[before])) continue;
-    const found = await run(before);
-    return Object.values(found.traces).includes(at) ? { job: found, at: before } : none;
+    const job = await run(before);
+    return Object.values(job.traces).includes(at) ? { job, at: before } : none;
   }
   return none;
 }

@@ -30,23 +30,23 @@ const STATES = /** @type {Record<string, string>} */ ({
 function render(context) {
   const { comparison } = context;
   if (!comparison) return alone(context);
-  const { document: found } = comparison;
+  const { document: both } = comparison;
   return h(
     'div',
     { class: 'page compare' },
     context.picks ? panel('Two of the open profiles', null, picker(context)) : null,
     sentence(comparison),
     sides(comparison),
-    figures(found),
-    distributions(context, found),
-    parts(context, found),
-    work(context, found),
-    python(context, found),
-    items('Layers', found.layers),
-    items('Kernels', found.kernels),
-    items('Ops', found.ops),
+    figures(both),
+    distributions(context, both),
+    parts(context, both),
+    work(context, both),
+    python(context, both),
+    items('Layers', both.layers),
+    items('Kernels', both.kernels),
+    items('Ops', both.ops),
     findings(comparison),
-    budgets(found),
+    budgets(both),
   );
 }
 
@@ -79,30 +79,30 @@ function picker({ titles, place, go }) {
 }
 
 /** @param {Comparison} comparison */
-function sentence({ document: found, words }) {
-  const { difference_ns: difference } = found.step_time;
-  const good = found.changed && difference < 0;
+function sentence({ document: both, words }) {
+  const { difference_ns: difference } = both.step_time;
+  const good = both.changed && difference < 0;
   return h(
     'section',
     { class: `verdict ${good ? 'healthy' : ''}`, 'aria-label': 'Comparison' },
     h('p', { class: 'sentence' }, ...prose(words.sentence)),
     [...words.scaling, ...(words.achieved ? [words.achieved] : [])].map((line) => h('p', null, ...prose(line))),
-    found.differences.map((/** @type {string} */ line) => h('p', { class: 'notices' }, ...prose(`! ${line}`))),
+    both.differences.map((/** @type {string} */ line) => h('p', { class: 'notices' }, ...prose(`! ${line}`))),
   );
 }
 
 /** @param {Comparison} comparison */
-function sides({ document: found }) {
+function sides({ document: both }) {
   return h('div', { class: 'two' }, (/** @type {const} */ (['before', 'after'])).map((which) => panel(
     which === 'before' ? 'Before' : 'After',
     null,
-    h('p', { class: 'dim' }, h('bdi', { class: 'name' }, visible(found[which].path)),
-      ` · ${found[which].steps_used} steps used`),
-    h('p', null, ...prose(found[which].verdict)),
+    h('p', { class: 'dim' }, h('bdi', { class: 'name' }, visible(both[which].path)),
+      ` · ${both[which].steps_used} steps used`),
+    h('p', null, ...prose(both[which].verdict)),
   )));
 }
 
-/** @param {ComparisonDocument} found */
+/** @param {ComparisonDocument} both */
 function figures({ achieved, scaling }) {
   return tiles([
     achieved && ['predicted step', formatNs(achieved.predicted_step_ns), 'without what is gone or less'],
@@ -115,9 +115,9 @@ function figures({ achieved, scaling }) {
   ]);
 }
 
-/** @param {Context} context @param {ComparisonDocument} found */
-function distributions(context, found) {
-  const { before, after, step_time: step } = found;
+/** @param {Context} context @param {ComparisonDocument} both */
+function distributions(context, both) {
+  const { before, after, step_time: step } = both;
   if (!before.step_ns.length || !after.step_ns.length) {
     return panel('Step times', null, missing('Not both runs have a step that was recorded whole.'));
   }
@@ -147,16 +147,16 @@ function distributions(context, found) {
   }));
 }
 
-/** @param {Context} context @param {ComparisonDocument} found */
-function parts(context, found) {
-  const rows = found.parts;
+/** @param {Context} context @param {ComparisonDocument} both */
+function parts(context, both) {
+  const rows = both.parts;
   if (!rows.length) return null;
   const of = (/** @type {'before_ns'|'after_ns'} */ key) => (
     Object.fromEntries(rows.map((row) => [row.category, row[key]])));
   return panel('Where each step\'s time goes', { note: 'means per step and device' },
     compared(context, [
-      { label: 'before', total: found.step_time.before_ns, parts: of('before_ns') },
-      { label: 'after', total: found.step_time.after_ns, parts: of('after_ns') },
+      { label: 'before', total: both.step_time.before_ns, parts: of('before_ns') },
+      { label: 'after', total: both.step_time.after_ns, parts: of('after_ns') },
     ]),
     table({
       label: 'Parts before and after',
@@ -166,18 +166,18 @@ function parts(context, found) {
     }));
 }
 
-/** @param {Context} context @param {ComparisonDocument} found */
-function work(context, found) {
-  const layered = found.work?.some(({ path }) => path.length > 2);
-  return places(context, `Difference by ${layered ? 'layer, op' : 'op'} and kernel`, found.work ?? [], false);
+/** @param {Context} context @param {ComparisonDocument} both */
+function work(context, both) {
+  const layered = both.work?.some(({ path }) => path.length > 2);
+  return places(context, `Difference by ${layered ? 'layer, op' : 'op'} and kernel`, both.work ?? [], false);
 }
 
-/** @param {Context} context @param {ComparisonDocument} found */
-function python(context, found) {
+/** @param {Context} context @param {ComparisonDocument} both */
+function python(context, both) {
   /** @type {string[][]} */
   const paths = [];
-  for (const { name, caller } of found.calls ?? []) paths.push([...(paths[caller] ?? []), name]);
-  return places(context, 'Difference by Python function', (found.calls ?? []).map((one, at) => (
+  for (const { name, caller } of both.calls ?? []) paths.push([...(paths[caller] ?? []), name]);
+  return places(context, 'Difference by Python function', (both.calls ?? []).map((one, at) => (
     { ...one, path: paths[at] })), true);
 }
 
@@ -245,25 +245,25 @@ function differences() {
 }
 
 /** @param {Comparison} comparison */
-function findings({ document: found, words }) {
-  if (!found.findings.length) return panel('Findings', null, h('p', null, 'Neither run has a finding.'));
-  const states = Object.keys(STATES).filter((state) => found.findings.some((one) =>
+function findings({ document: both, words }) {
+  if (!both.findings.length) return panel('Findings', null, h('p', null, 'Neither run has a finding.'));
+  const states = Object.keys(STATES).filter((state) => both.findings.some((one) =>
     one.state === state));
   return panel('Findings', null, states.map((state) => h(
     'section',
     { class: `changes ${state}` },
     h('h3', null, STATES[state]),
-    h('ul', { class: 'plain' }, words.findings.filter((_, at) => found.findings[at].state === state)
+    h('ul', { class: 'plain' }, words.findings.filter((_, at) => both.findings[at].state === state)
       .map((line) => h('li', null, ...prose(line)))),
   )));
 }
 
-/** @param {ComparisonDocument} found */
-function budgets(found) {
-  if (!found.budgets.length) return null;
+/** @param {ComparisonDocument} both */
+function budgets(both) {
+  if (!both.budgets.length) return null;
   return panel('Conditions', null, table({
     label: 'Conditions',
-    rows: found.budgets,
+    rows: both.budgets,
     columns: [word('condition', (row) => row.condition), word('held', (row) => (row.fired ? 'fired' : 'no')),
       { title: 'why', wide: true, value: (row) => row.text }],
   }));

@@ -23,41 +23,41 @@ export const input = { id: 'input', key: 'i', title: 'Input', render, ofSteps: t
   has: (report) => (report.analyses.ranks ? hasOverRanks(report, 'input')
     : loads(report.analyses.input) || Boolean(report.summary.parts_ns_per_step.input)) };
 
-/** Whether anything was loaded: copies to the device alone are no pipeline. @param {InputPipeline|undefined} found */
-function loads(found) {
-  return Boolean(found && (found.wait_ns_per_step || found.producers || found.iterators || found.queues?.length
-    || found.stages.some(({ side }) => side !== 'device')));
+/** Whether anything was loaded: copies to the device alone are no pipeline. @param {InputPipeline|undefined} loaded */
+function loads(loaded) {
+  return Boolean(loaded && (loaded.wait_ns_per_step || loaded.producers || loaded.iterators || loaded.queues?.length
+    || loaded.stages.some(({ side }) => side !== 'device')));
 }
 
 /** @param {Context} context */
 function render(context) {
   const { report, words } = context;
-  const found = loads(report.analyses.input) ? report.analyses.input : undefined;
+  const loaded = loads(report.analyses.input) ? report.analyses.input : undefined;
   const waited = WAITS.some((category) => report.summary.parts_ns_per_step[category]);
   return h(
     'div',
     { class: 'page' },
-    found || waited ? null : panel('Input', null, missing('No loading of input data was recorded.',
+    loaded || waited ? null : panel('Input', null, missing('No loading of input data was recorded.',
       prose(words.missing.input))),
-    found || waited ? figures(context, found) : null,
+    loaded || waited ? figures(context, loaded) : null,
     deviceBars(context, 'input', { title: 'Waiting for input in each step', only: WAITS }),
-    found ? stages(found, words.input_note) : null,
-    found && !found.producers ? panel('Threads that prepare batches', null,
+    loaded ? stages(loaded, words.input_note) : null,
+    loaded && !loaded.producers ? panel('Threads that prepare batches', null,
       missing('What they do was not recorded.', prose(words.missing.input))) : null,
-    iterators(found),
-    queues(found),
+    iterators(loaded),
+    queues(loaded),
     related(context, 'input'),
   );
 }
 
-/** @param {Context} context @param {InputPipeline|undefined} found */
-function figures(context, found) {
-  const producers = found?.producers;
+/** @param {Context} context @param {InputPipeline|undefined} loaded */
+function figures(context, loaded) {
+  const producers = loaded?.producers;
   return tiles([
     ...waiting(context),
-    found && ['in the loader', formatNs(found.wait_ns_per_step),
-      found.taken_on ? `per step on the thread ${found.taken_on}` : 'per step on the main thread'],
-    found && (producers
+    loaded && ['in the loader', formatNs(loaded.wait_ns_per_step),
+      loaded.taken_on ? `per step on the thread ${loaded.taken_on}` : 'per step on the main thread'],
+    loaded && (producers
       ? ['threads that prepare batches', formatCount(producers.threads), `busy ${formatShare(producers.busy_share)}`]
       : ['threads that prepare batches', { untold: NOT_RECORDED }]),
     producers?.heaviest_stage && ['heaviest stage', producers.heaviest_stage],
@@ -83,13 +83,13 @@ function waiting(context) {
   });
 }
 
-/** @param {InputPipeline} found @param {string} note */
-function stages(found, note) {
-  if (!found.stages.length) return null;
-  const most = Math.max(...found.stages.map((stage) => stage.ns_per_step));
+/** @param {InputPipeline} loaded @param {string} note */
+function stages(loaded, note) {
+  if (!loaded.stages.length) return null;
+  const most = Math.max(...loaded.stages.map((stage) => stage.ns_per_step));
   return panel('Stages of the pipeline', { note }, table({
     label: 'Stages',
-    rows: found.stages,
+    rows: loaded.stages,
     columns: [
       named('stage', (row) => row.name),
       word('by', (row) => row.side),
@@ -105,13 +105,13 @@ function stages(found, note) {
   }));
 }
 
-/** @param {InputPipeline|undefined} found */
-function iterators(found) {
-  if (!found?.iterators?.each.length) return null;
+/** @param {InputPipeline|undefined} loaded */
+function iterators(loaded) {
+  if (!loaded?.iterators?.each.length) return null;
   return panel('tf.data pipeline by iterator', { note: 'own wait: its own part of the time in which a batch is waited '
     + 'for' }, table({
     label: 'Iterators',
-    rows: found.iterators.each,
+    rows: loaded.iterators.each,
     columns: [
       named('iterator', (row) => row.path.join('::')),
       word('dataset', (row) => row.dataset),
@@ -124,12 +124,12 @@ function iterators(found) {
   }));
 }
 
-/** @param {InputPipeline|undefined} found */
-function queues(found) {
-  if (!found?.queues?.length) return null;
+/** @param {InputPipeline|undefined} loaded */
+function queues(loaded) {
+  if (!loaded?.queues?.length) return null;
   return panel('Fill of queues', { note: 'from the summaries beside the profile' }, table({
     label: 'Fill of queues',
-    rows: found.queues,
+    rows: loaded.queues,
     columns: [
       named('queue', (row) => row.name),
       number('readings', (row) => row.readings),

@@ -62,10 +62,10 @@ export function chart(context, grid) {
  * @param {string|undefined} chosen
  */
 export function lanesOf(lanes, chosen) {
-  const found = /^(\d{1,9})-(\d{1,9})$/.exec(chosen ?? '');
-  if (!found) return lanes;
-  const kept = lanes.filter(({ lane: { rank } }) => Number(rank) >= Number(found[1])
-    && Number(rank) <= Number(found[2]));
+  const match = /^(\d{1,9})-(\d{1,9})$/.exec(chosen ?? '');
+  if (!match) return lanes;
+  const kept = lanes.filter(({ lane: { rank } }) => Number(rank) >= Number(match[1])
+    && Number(rank) <= Number(match[2]));
   return kept.length ? kept : lanes;
 }
 

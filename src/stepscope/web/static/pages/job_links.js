@@ -24,7 +24,7 @@ export function collectives({ report }) {
     title,
     value: (/** @type {Traffic} */ row) => row[key],
     numeric: true,
-    show: (/** @type {Traffic} */ row) => orDash(row[key], (found) => `${bound(row, '≥')}${formatRate(found, 'B/s')}`),
+    show: (/** @type {Traffic} */ row) => orDash(row[key], (speed) => `${bound(row, '≥')}${formatRate(speed, 'B/s')}`),
   });
   return panel('Collectives', { note }, table({
     label: 'Collectives',

@@ -17,14 +17,14 @@ const MOST_BARS = 12;
 /** @param {Context} context */
 export function path(context) {
   const { report, words } = context;
-  const found = there(report.analyses.ranks).critical_path;
-  if (!found) return null;
-  const { parts_ns_per_step: parts, ranks } = found;
-  if (!parts) return panel(TITLE, null, missing(`It is not known, because ${found.why_not}.`));
+  const critical = there(report.analyses.ranks).critical_path;
+  if (!critical) return null;
+  const { parts_ns_per_step: parts, ranks } = critical;
+  if (!parts) return panel(TITLE, null, missing(`It is not known, because ${critical.why_not}.`));
   const kinds = Object.keys(parts);
-  return charted(TITLE, { note: noteOf(found) }, () => h('div', null,
+  return charted(TITLE, { note: noteOf(critical) }, () => h('div', null,
     h('p', { style: { 'margin-bottom': '8px' } }, kinds.map((kind) => (
-      `${words.categories[kind].words} ${formatShare(parts[kind] / (found.ns_per_step || 1))}`)).join(' · ')),
+      `${words.categories[kind].words} ${formatShare(parts[kind] / (critical.ns_per_step || 1))}`)).join(' · ')),
     compared(context, ranks.slice(0, MOST_BARS).map((one) => ({
       label: `rank ${one.rank}`, total: one.ns_per_step, parts: one.parts_ns_per_step,
     })))), () => table({

@@ -72,9 +72,9 @@ export function grid(report) {
   const rows = new Map();
   const at = (/** @type {Lane} */ { rank, device }) => {
     const key = `${rank}/${device}`;
-    const found = rows.get(key) ?? { lane: { rank, device }, cells: new Map() };
-    rows.set(key, found);
-    return found.cells;
+    const line = rows.get(key) ?? { lane: { rank, device }, cells: new Map() };
+    rows.set(key, line);
+    return line.cells;
   };
   for (const row of report.accounting) {
     const step = row.phase === 'step' ? numbers.get(`${row.rank}/${row.step}`) : undefined;

@@ -96,11 +96,11 @@ function list(context) {
  */
 function fusion(context) {
   const { words, report: { findings, analyses } } = context;
-  const found = [...findings, ...analyses.minor_findings ?? []]
+  const fusing = [...findings, ...analyses.minor_findings ?? []]
     .filter(({ id }) => words.findings[id].panel === 'fusion');
-  if (!found.length) return null;
+  if (!fusing.length) return null;
   return panel('Fusion candidates', { note: 'kernels in a row that only move data, which one kernel could do' },
-    ...found.map((one, at) => findingCard(at + 1, one, context, true)));
+    ...fusing.map((one, at) => findingCard(at + 1, one, context, true)));
 }
 
 /** @param {Context} context */

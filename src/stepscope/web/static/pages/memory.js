@@ -32,18 +32,18 @@ export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofSteps
 
 /** @param {Context} context */
 function render(context) {
-  const found = context.report.analyses.memory;
-  if (!found?.pools.length) {
+  const allocated = context.report.analyses.memory;
+  if (!allocated?.pools.length) {
     return h('div', { class: 'page' }, panel('Memory', null, missing('No allocations were recorded.',
-      prose(found?.not_recorded ?? ''))), ...programs(context), related(context, 'memory'));
+      prose(allocated?.not_recorded ?? ''))), ...programs(context), related(context, 'memory'));
   }
-  const at = Math.min(Number(context.place.params.pool ?? 0) || 0, found.pools.length - 1);
-  const pool = found.pools[at];
+  const at = Math.min(Number(context.place.params.pool ?? 0) || 0, allocated.pools.length - 1);
+  const pool = allocated.pools[at];
   return h(
     'div',
     { class: 'page' },
-    figures(context, pool, found.allocator_calls),
-    timeline(context, pool, choice(context, found.pools, at)),
+    figures(context, pool, allocated.allocator_calls),
+    timeline(context, pool, choice(context, allocated.pools, at)),
     peak(context, pool),
     places('In use at the peak, by place', context, pool.peak.places),
     growth(context, pool),
@@ -58,14 +58,14 @@ function render(context) {
  * @returns {(HTMLElement|null)[]}
  */
 function programs({ report, words }) {
-  const found = report.analyses.program_memory;
-  if (!found) return [];
-  if (found.not_recorded) return [panel('Memory of compiled programs', null, missing(found.not_recorded))];
+  const compiled = report.analyses.program_memory;
+  if (!compiled) return [];
+  if (compiled.not_recorded) return [panel('Memory of compiled programs', null, missing(compiled.not_recorded))];
   /** @param {ProgramUse} one */
   const place = (one) => words.spaces[one.on_host ? 'host' : String(one.space)] ?? `memory space ${one.space}`;
   const all = table({
     label: 'Memory of compiled programs',
-    rows: found.programs,
+    rows: compiled.programs,
     columns: [
       named('program', (row) => row.module),
       word('in', place),
@@ -77,10 +77,10 @@ function programs({ report, words }) {
       size('temporaries', (row) => row.by_use.temporary ?? 0),
     ],
   });
-  const note = found.without ? `${formatCount(found.without)} programs do not say it` : null;
+  const note = compiled.without ? `${formatCount(compiled.without)} programs do not say it` : null;
   return [panel('Memory of compiled programs', note === null ? null : { note }, all),
-    ...found.programs.filter((one) => one.buffers.length).slice(0, SHOWN)
-      .map((one) => buffers(one, place(one), found.ways, words))];
+    ...compiled.programs.filter((one) => one.buffers.length).slice(0, SHOWN)
+      .map((one) => buffers(one, place(one), compiled.ways, words))];
 }
 
 /**

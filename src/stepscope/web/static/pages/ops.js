@@ -61,32 +61,33 @@ function noLayers({ words }) {
 
 /** @param {Context} context */
 function placement({ report }) {
-  const found = report.analyses.placement;
+  const placed = report.analyses.placement;
   const shares = report.summary.device_ops_share;
-  if (!found) return null;
+  if (!placed) return null;
   return tiles([
     shares.by_time !== null && ['time of ops on the device', formatShare(shares.by_time)],
     shares.by_count !== null && ['ops on the device', formatShare(shares.by_count), 'by count'],
-    (found.device_ops || report.profile.devices.length) && [
-      'compute on the device', `${formatCount(found.device_ops)} ops`, `innermost ones, ${formatNs(found.device_ns)}`],
-    ['compute on the host', `${formatCount(found.host_ops)} ops`,
-      `${formatNs(found.host_ns)}, innermost ones; not those that only allocate or view`],
+    (placed.device_ops || report.profile.devices.length) && [
+      'compute on the device', `${formatCount(placed.device_ops)} ops`,
+      `innermost ones, ${formatNs(placed.device_ns)}`],
+    ['compute on the host', `${formatCount(placed.host_ops)} ops`,
+      `${formatNs(placed.host_ns)}, innermost ones; not those that only allocate or view`],
   ]);
 }
 
 /** @param {Context} context @param {Layers[]} all of each device */
 function layers(context, all) {
   const { device: picked, actions } = pickDevice(context, 'ops', all.map((one) => one.device), 'Device: layers');
-  const found = all.find((one) => one.device === picked) ?? all[0];
-  const what = found.device === null ? 'ops' : 'kernels';
-  const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
+  const costs = all.find((one) => one.device === picked) ?? all[0];
+  const what = costs.device === null ? 'ops' : 'kernels';
+  const many = context.report.profile.devices.length > 1 ? `, device ${costs.device}` : '';
   /** @type {Layer[]} */
-  const rows = found.alike?.map(({ whole, layers: times, each }) => ({ ...whole, layers: times, inner: each }))
-    ?? found.layers;
+  const rows = costs.alike?.map(({ whole, layers: times, each }) => ({ ...whole, layers: times, inner: each }))
+    ?? costs.layers;
   const listed = rows.reduce((sum, row) => sum + (row.layers ?? 1), 0);
-  const cut = listed < found.count ? `; the ${listed} layers of ${found.count} that cost most` : '';
-  const alike = found.alike ? '; layers that differ in their numbers alone are one row, which opens' : '';
-  const [outside, total] = [found.outside_ns_per_step, found.total_ns_per_step].map(formatNs);
+  const cut = listed < costs.count ? `; the ${listed} layers of ${costs.count} that cost most` : '';
+  const alike = costs.alike ? '; layers that differ in their numbers alone are one row, which opens' : '';
+  const [outside, total] = [costs.outside_ns_per_step, costs.total_ns_per_step].map(formatNs);
   const note = `${outside} of ${total} per step in no layer${alike}${cut}`;
   return charted(`Layers by the time of their ${what}${many}`, { note, actions }, () => flame({
     label: 'Layers, forward and backward, per step. Arrow keys move, Enter looks closer, Escape shows the whole',
@@ -111,14 +112,14 @@ function layers(context, all) {
 
 /** The ranges that the program names, each with what it takes of the host and of devices. @param {Context} context */
 function annotations(context) {
-  const found = context.report.analyses.annotations;
-  if (!found) return null;
-  const { host_ns: host, device_ns: busy, idle_ns: idle } = found.outside.per_step;
+  const ranges = context.report.analyses.annotations;
+  if (!ranges) return null;
+  const { host_ns: host, device_ns: busy, idle_ns: idle } = ranges.outside.per_step;
   const none = [host !== null && `${formatNs(host)} of the main thread`,
     busy !== null && `${formatNs(busy)} of the device's work`, idle !== null && `${formatNs(idle)} of its idle time`];
-  const listed = found.annotations.length;
-  const cut = listed < found.count ? `; the ${listed} of ${found.count} with most time on the host` : '';
-  const mean = found.devices > 1 ? `; means of ${found.devices} devices` : '';
+  const listed = ranges.annotations.length;
+  const cut = listed < ranges.count ? `; the ${listed} of ${ranges.count} with most time on the host` : '';
+  const mean = ranges.devices > 1 ? `; means of ${ranges.devices} devices` : '';
   const of = idle === null ? ''
     : '; device: works on what was launched inside; idle: the device, while the host was inside';
   const per = (/** @type {'whole'|'own'} */ part, /** @type {Of} */ key) => (/** @type {Annotation} */ row) => (
@@ -130,7 +131,7 @@ function annotations(context) {
       none.filter(Boolean).join(', ')}${mean}${cut}`,
   }, table({
     label: 'Annotations',
-    rows: found.annotations,
+    rows: ranges.annotations,
     columns: [
       named('annotation', (row) => row.name),
       number('count', (row) => row.per_step, (value) => String(Number(value.toPrecision(4)))),
@@ -154,17 +155,18 @@ const TIMES = [
 
 /** @param {Context} context */
 function byType(context) {
-  const found = there(context.report.analyses.ops);
+  const tables = there(context.report.analyses.ops);
   const side = context.place.params.side ?? '';
-  const rows = found.by_type.filter((row) => !side || row.side === side);
-  const sides = [...new Set(found.by_type.map((row) => row.side))];
+  const rows = tables.by_type.filter((row) => !side || row.side === side);
+  const sides = [...new Set(tables.by_type.map((row) => row.side))];
   const choice = h('select', { 'aria-label': 'Where ops ran', onchange: () => {
     context.go('ops', { ...context.place.params, side: choice.value });
   } }, h('option', { value: '' }, 'host and device'), sides.map((one) =>
     h('option', { value: String(one), selected: one === side }, `on the ${one}`)));
-  const tiny = found.launch_cost_ns === null ? ''
-    : `; tiny: takes no longer on the device than a launch costs here (${formatNs(found.launch_cost_ns)})`;
-  return panel('Ops by type', { note: `${count(found.by_type.length, found.types)}${tiny}`, actions: [choice] }, table({
+  const tiny = tables.launch_cost_ns === null ? ''
+    : `; tiny: takes no longer on the device than a launch costs here (${formatNs(tables.launch_cost_ns)})`;
+  const note = `${count(tables.by_type.length, tables.types)}${tiny}`;
+  return panel('Ops by type', { note, actions: [choice] }, table({
     label: 'Ops by type',
     rows,
     filter: context.place.params.name,
@@ -172,7 +174,7 @@ function byType(context) {
       named('op', (row) => row.op),
       word('side', (row) => row.side),
       ...TIMES,
-      share('of device time', (row) => (row.device_ops ? row.device_self_ns / (found.device_ns || 1) : null)),
+      share('of device time', (row) => (row.device_ops ? row.device_self_ns / (tables.device_ns || 1) : null)),
       share('own, of its side', (row) => row.share),
       yes('tiny', (row) => row.launch_sized),
     ],
@@ -183,10 +185,10 @@ function byType(context) {
 
 /** @param {Context} context */
 function byPlace(context) {
-  const found = there(context.report.analyses.ops);
-  return panel('Ops by place', { note: count(found.by_place.length, found.places) }, table({
+  const tables = there(context.report.analyses.ops);
+  return panel('Ops by place', { note: count(tables.by_place.length, tables.places) }, table({
     label: 'Ops by place',
-    rows: found.by_place,
+    rows: tables.by_place,
     columns: [
       named('op', (row) => row.name ?? row.op),
       ...TIMES,

@@ -34,8 +34,8 @@ function tree({ place, words }, one, at, actions) {
   const closer = h('div', { 'aria-live': 'polite' });
   // Of a scope the op in it that takes longest.
   const show = (/** @type {ProgramNode} */ row) => {
-    const found = one.nodes.slice(one.nodes.indexOf(row)).find((node) => node.op?.hlo);
-    if (found) put(closer, instruction(found));
+    const first = one.nodes.slice(one.nodes.indexOf(row)).find((node) => node.op?.hlo);
+    if (first) put(closer, instruction(first));
   };
   const chosen = at === 0 ? one.nodes.find((row) => row.op?.hlo && (
     !place.params.name || [row.name, row.op.kernel].includes(place.params.name))) : null;

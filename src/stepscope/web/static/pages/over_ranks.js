@@ -67,9 +67,9 @@ export function alone(context) {
 
 /** @param {Context} context @param {keyof OverRanks} key @returns {Row[]} */
 function rowsOf({ report, words }, key) {
-  const found = report.analyses.over_ranks?.[key] ?? [];
-  if (key !== 'memory') return /** @type {UseOverRanks[]} */ (found).map(ofUse);
-  return /** @type {MemoryOverRanks[]} */ (found).map((one) => ofMemory(one,
+  const uses = report.analyses.over_ranks?.[key] ?? [];
+  if (key !== 'memory') return /** @type {UseOverRanks[]} */ (uses).map(ofUse);
+  return /** @type {MemoryOverRanks[]} */ (uses).map((one) => ofMemory(one,
     KINDS[/** @type {keyof typeof KINDS} */ (one.what)] ?? `in use at the peak: ${words.memory[one.what]}`));
 }
 

@@ -108,12 +108,12 @@ function ofSteps(context) {
 
 /**
  * The utilisation of each device; where none is known, why.
- * @param {{device: number|null, share: number|null, reason: string|null}[]} found
+ * @param {{device: number|null, share: number|null, reason: string|null}[]} entries
  * @returns {Told[]}
  */
-function utilisation(found) {
-  const shares = found.filter((one) => one.share !== null);
-  if (found.length && !shares.length) return [['MFU', { untold: NOT_DETERMINED }, found[0].reason ?? '']];
+function utilisation(entries) {
+  const shares = entries.filter((one) => one.share !== null);
+  if (entries.length && !shares.length) return [['MFU', { untold: NOT_DETERMINED }, entries[0].reason ?? '']];
   return /** @type {Told[]} */ (overDevices('MFU', shares.map((one) => (
     { device: one.device, value: one.share ?? 0, rest: 'of the peak' })), formatShare));
 }
@@ -248,22 +248,22 @@ function meanOf(context, entry, device) {
  * @param {{category: string, share: number}[]} parts
  */
 function ofLaunches({ words }, parts) {
-  const found = parts.filter(({ category, share: of }) => LAUNCHING.includes(category) && of > 0);
-  if (found.length < 2) return '';
-  const names = found.map(({ category }) => words.categories[category].words).join(' and ');
-  return `; ${names} together, the wait for launches, ${formatShare(sum(found.map(({ share: of }) => of)))}`;
+  const launching = parts.filter(({ category, share: of }) => LAUNCHING.includes(category) && of > 0);
+  if (launching.length < 2) return '';
+  const names = launching.map(({ category }) => words.categories[category].words).join(' and ');
+  return `; ${names} together, the wait for launches, ${formatShare(sum(launching.map(({ share: of }) => of)))}`;
 }
 
 /** @param {Context} context */
 function phases({ report, words }) {
-  const found = Object.entries(/** @type {Record<string, number>} */ (report.summary.phases_ns_per_step ?? {}))
+  const listed = Object.entries(/** @type {Record<string, number>} */ (report.summary.phases_ns_per_step ?? {}))
     .filter(([, ns_]) => ns_).map(([phase, ns_]) => ({ phase: words.phases[phase] ?? phase, ns: ns_ }));
-  if (!found.length) return null;
-  const all = sum(found.map((one) => one.ns));
+  if (!listed.length) return null;
+  const all = sum(listed.map((one) => one.ns));
   const note = `per step, by what each op was launched from; shares of the ${formatNs(all)} of all phases`;
   return panel('Device time by phase', { note }, table({
     label: 'Device time by phase',
-    rows: found,
+    rows: listed,
     columns: [word('phase', (row) => row.phase), number('per step', (row) => row.ns, formatNs),
       share('share', (row) => row.ns / all)],
   }));

@@ -117,9 +117,9 @@ function mount(shell, context, beside) {
   const { source } = shell;
   warm(source.workerUrl());
   const told = (/** @type {string} */ text) => { reading.textContent = `Reading the trace of ${text} …`; };
-  read(source, context.place.run, beside, told).then((found) => {
+  read(source, context.place.run, beside, told).then((given) => {
     if (gone) return;
-    const viewer = viewerOf(shell, context, mounted, { bar, body }, found);
+    const viewer = viewerOf(shell, context, mounted, { bar, body }, given);
     mounted.viewer = viewer;
     if (!viewer) return;
     if (wanted) mounted.show(wanted);
@@ -134,13 +134,13 @@ function mount(shell, context, beside) {
  * @param {Context} context
  * @param {Mounted} mounted
  * @param {{bar: HTMLElement, body: HTMLElement}} room
- * @param {Found} found
+ * @param {Found} given
  */
-function viewerOf(shell, context, mounted, { bar, body }, found) {
+function viewerOf(shell, context, mounted, { bar, body }, given) {
   const { source } = shell;
   const { run, report } = context;
   const { beside } = mounted;
-  const { offer, shown, links } = found;
+  const { offer, shown, links } = given;
   if (!shown[0].pack) {
     put(body, missing(run.no_pack ?? 'This report was written without its trace.',
       ['Open the profile with ', h('code', null, 'stepscope view'), ' to see it.']));
@@ -151,14 +151,14 @@ function viewerOf(shell, context, mounted, { bar, body }, found) {
   const joint = there.length > 1 ? together(offer, there, beside) : null;
   const steps = joint && !offer.job ? stepsOf(run) : [];
   const other = otherBeside(shell, context, mounted);
-  if (offer.choices.length) choice(shell, bar, mounted, { offer, note: noteOf(found, joint), steps, other });
+  if (offer.choices.length) choice(shell, bar, mounted, { offer, note: noteOf(given, joint), steps, other });
   put(body);
   return mountTrace(body, {
     pack: packs,
     document: report,
     workerUrl: source.workerUrl(),
     theme: shell.theme(),
-    save: saving(shell, context, beside, found),
+    save: saving(shell, context, beside, given),
     runs: there.map((one) => one.at),
     queries: shell.queries,
     ...(joint ? alignment(joint, links) : {}),

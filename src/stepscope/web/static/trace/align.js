@@ -16,8 +16,8 @@ export function opOf(model, { start, track, source, kind, name }) {
   const steps = stepsOf(model, source);
   const at = Math.max(steps.findLastIndex((step) => begin(step, onHost) <= start), 0);
   const named = stepsOf(model, 0).findIndex((step) => step.name === steps[at]?.name);
-  const found = startsOf(model, source, { onHost, kind, name }, begin(steps[at], onHost));
-  return { step: named >= 0 ? named : at, nth: found.filter((time) => time < start).length, onHost, kind, name };
+  const starts = startsOf(model, source, { onHost, kind, name }, begin(steps[at], onHost));
+  return { step: named >= 0 ? named : at, nth: starts.filter((time) => time < start).length, onHost, kind, name };
 }
 
 /**

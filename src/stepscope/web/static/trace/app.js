@@ -400,8 +400,8 @@ export class App {
       this.say('Nothing is selected: click a slice first');
       return;
     }
-    const found = await this.ask('next', { slice, how, way });
-    if (found) this.select(found, { reveal: true, tab: how === 'hit' ? null : undefined });
+    const next = await this.ask('next', { slice, how, way });
+    if (next) this.select(next, { reveal: true, tab: how === 'hit' ? null : undefined });
     else this.say('There is no further one');
   }
 
@@ -478,8 +478,8 @@ export class App {
 
   /** @returns {Record<string, Arrangement>} */
   savedLayouts() {
-    const found = kept(LAYOUTS);
-    return Object.fromEntries(Object.entries(found && typeof found === 'object' ? found : {})
+    const saved = kept(LAYOUTS);
+    return Object.fromEntries(Object.entries(saved && typeof saved === 'object' ? saved : {})
       .map(([name, layout]) => [name, readArrangement(layout)]));
   }
 

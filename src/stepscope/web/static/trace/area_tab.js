@@ -34,7 +34,7 @@ export async function areaTab(app) {
     return [h('p', { class: 'tv-dim' },
       'No range is selected. Drag with Shift, or press E: the selected slice\'s, or all that is in sight.')];
   }
-  const found = await app.ask('area', area);
+  const answer = await app.ask('area', area);
   const span = area.end - area.begin;
   return [
     h('div', { class: 'tv-actions' },
@@ -43,20 +43,20 @@ export async function areaTab(app) {
       h('button', { type: 'button', onclick: () => app.view.fit(area.begin, area.end, 0.02) }, 'Zoom to it'),
       h('button', { type: 'button', onclick: () => app.open('flame') }, 'Flame graph'),
       exports(app, area)),
-    h('div', { class: 'tv-columns' }, found.devices.map((device) => parts(app, device, span)),
-      tracks(app, found, span)),
-    table({ label: 'Slices in the range', rows: rowsOf(app, found, span), columns: COLUMNS, note: CUT }),
+    h('div', { class: 'tv-columns' }, answer.devices.map((device) => parts(app, device, span)),
+      tracks(app, answer, span)),
+    table({ label: 'Slices in the range', rows: rowsOf(app, answer, span), columns: COLUMNS, note: CUT }),
   ];
 }
 
 /**
  * @param {App} app
- * @param {Ranged} found
+ * @param {Ranged} answer
  * @param {number} span
  */
-function rowsOf(app, found, span) {
+function rowsOf(app, answer, span) {
   const place = (/** @type {Ranged['sums'][number]} */ sum) => LAST.indexOf(app.meta.tracks[sum.track].type);
-  const sorted = [...found.sums].sort((a, b) => place(a) - place(b));
+  const sorted = [...answer.sums].sort((a, b) => place(a) - place(b));
   return sorted.flatMap((sum) => sum.names.map((name) => ({
     ...name, track: trackName(app, sum.track), share: name.self / span })));
 }
@@ -87,11 +87,11 @@ function parts(app, device, span) {
 
 /**
  * @param {App} app
- * @param {Ranged} found
+ * @param {Ranged} answer
  * @param {number} span
  */
-function tracks(app, found, span) {
-  return h('section', null, h('h4', null, 'Tracks'), h('dl', null, found.sums.slice(0, 40).flatMap(
+function tracks(app, answer, span) {
+  return h('section', null, h('h4', null, 'Tracks'), h('dl', null, answer.sums.slice(0, 40).flatMap(
     (sum) => [h('dt', null, trackName(app, sum.track)),
       h('dd', null, `${counted(sum.count, 'slice')}, ${formatShare(sum.busy / span)} covered`)])));
 }
@@ -125,12 +125,12 @@ function exports(app, area) {
 /**
  * @param {App} app
  * @param {Area} area
- * @param {Ranged} found
+ * @param {Ranged} answer
  */
-function jsonOf(app, area, found) {
-  const sums = found.sums.map((sum) => ({ ...sum, track: trackName(app, sum.track),
+function jsonOf(app, area, answer) {
+  const sums = answer.sums.map((sum) => ({ ...sum, track: trackName(app, sum.track),
     type: app.meta.tracks[sum.track].type }));
-  return JSON.stringify({ begin: area.begin, end: area.end, devices: found.devices, tracks: sums });
+  return JSON.stringify({ begin: area.begin, end: area.end, devices: answer.devices, tracks: sums });
 }
 
 /**

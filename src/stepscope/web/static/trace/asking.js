@@ -53,9 +53,9 @@ export async function askPanel(asking) {
   };
   const offer = () => {
     const typed = /[\w]+$/.exec(input.value.slice(0, input.selectionStart))?.[0].toLowerCase() ?? '';
-    const found = typed ? words.filter((word) => word.toLowerCase().startsWith(typed) && word.toLowerCase() !== typed)
+    const fitting = typed ? words.filter((word) => word.toLowerCase().startsWith(typed) && word.toLowerCase() !== typed)
       .sort((a, b) => a.length - b.length).slice(0, OFFERED) : [];
-    put(offers, found.map((word) => h('button', { type: 'button', onclick: () => complete(word) }, word)));
+    put(offers, fitting.map((word) => h('button', { type: 'button', onclick: () => complete(word) }, word)));
   };
   input.addEventListener('input', offer);
   input.addEventListener('keydown', (event) => {
@@ -128,9 +128,9 @@ async function answered(asking, text) {
       throw new Error('a saved report is not asked in SQL: open the profile with stepscope view');
     }
     /** @type {Answer} */
-    const found = bySql && asking.sql ? await asking.sql.query(text) : await asking.groups(text);
-    if (found.error) throw new Error(found.error);
-    return shown(asking, text, found, bySql);
+    const answer = bySql && asking.sql ? await asking.sql.query(text) : await asking.groups(text);
+    if (answer.error) throw new Error(answer.error);
+    return shown(asking, text, answer, bySql);
   } catch (error) {
     return [h('p', { class: 'tv-bad', role: 'alert' }, /** @type {Error} */ (error).message)];
   }
@@ -139,30 +139,30 @@ async function answered(asking, text) {
 /**
  * @param {Asking} asking
  * @param {string} text
- * @param {Answer} found
+ * @param {Answer} answer
  * @param {boolean} bySql
  */
-function shown(asking, text, found, bySql) {
+function shown(asking, text, answer, bySql) {
   const show = (/** @type {Cell} */ value, /** @type {string|null} */ unit) => (
     typeof value !== 'number' ? String(value ?? '–') : unit === 'ns' ? formatNs(value)
       : Number.isInteger(value) ? formatCount(value) : String(value));
   const chart = h('div', null);
-  const all = found.total && found.total > found.rows.length ? ` of ${formatCount(found.total)}` : '';
-  const first = all && `first ${formatCount(found.rows.length)} rows`;
+  const all = answer.total && answer.total > answer.rows.length ? ` of ${formatCount(answer.total)}` : '';
+  const first = all && `first ${formatCount(answer.rows.length)} rows`;
   const cut = all && h('p', { class: 'tv-bad', role: 'note' }, `Table, chart and timeline have the ${
-    first}, not all ${formatCount(found.total ?? 0)}.`);
+    first}, not all ${formatCount(answer.total ?? 0)}.`);
   return [
     ...(cut ? [cut] : []),
-    h('div', { class: 'tv-actions' }, h('span', null, `${formatCount(found.rows.length)}${all} rows`),
-      h('button', { type: 'button', onclick: () => put(chart, bars(found, show)) }, 'Chart'),
-      onTimeline(asking, text, found, bySql, first)),
+    h('div', { class: 'tv-actions' }, h('span', null, `${formatCount(answer.rows.length)}${all} rows`),
+      h('button', { type: 'button', onclick: () => put(chart, bars(answer, show)) }, 'Chart'),
+      onTimeline(asking, text, answer, bySql, first)),
     chart,
     table({
       label: 'Answer',
-      rows: found.rows,
-      columns: found.columns.map(({ name, unit }, at) => ({ title: name, value: (/** @type {Cell[]} */ row) => row[at],
+      rows: answer.rows,
+      columns: answer.columns.map(({ name, unit }, at) => ({ title: name, value: (/** @type {Cell[]} */ row) => row[at],
         show: (/** @type {Cell[]} */ row) => cutMiddle(show(row[at], unit), 90),
-        numeric: found.rows.some((row) => typeof row[at] === 'number') })),
+        numeric: answer.rows.some((row) => typeof row[at] === 'number') })),
     }),
   ];
 }
@@ -171,15 +171,15 @@ function shown(asking, text, found, bySql) {
  * Buttons that put an answer on the timeline: marks, a track, a counter.
  * @param {Asking} asking
  * @param {string} text
- * @param {Answer} found
+ * @param {Answer} answer
  * @param {boolean} bySql
  * @param {string} first where not all rows are here, which are
  */
-function onTimeline({ show, shows, track, counter, queries }, text, found, bySql, first) {
-  const { columns, rows } = found;
+function onTimeline({ show, shows, track, counter, queries }, text, answer, bySql, first) {
+  const { columns, rows } = answer;
   const [start, dur] = ['start_ns', 'dur_ns'].map((name) => columns.findIndex((one) => one.name === name));
   const values = columns.findLastIndex((_, at) => at !== start && rows.some((row) => typeof row[at] === 'number'));
-  const slices = bySql ? slicesOf(found) : null;
+  const slices = bySql ? slicesOf(answer) : null;
   const button = (/** @type {string} */ title, /** @type {() => void} */ onclick) => (
     h('button', { type: 'button', onclick }, title));
   const asTrack = () => {

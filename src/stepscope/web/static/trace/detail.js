@@ -28,16 +28,16 @@ export class Details {
    */
   async of(at) {
     const { tables, texts } = await this.tables();
-    const found = [];
+    const pairs = [];
     for (const table of tables) {
       const row = rowOf(await this.column(`details.${table.name}.at`), at);
       if (row < 0) continue;
       for (const column of table.columns) {
         const values = await this.column(`details.${table.name}.${column.name}`);
-        found.push(...told(table.name, column, values[row], texts));
+        pairs.push(...told(table.name, column, values[row], texts));
       }
     }
-    return found;
+    return pairs;
   }
 
   /**
@@ -61,12 +61,12 @@ export class Details {
    * @returns {Promise<ArrayLike<number>>}
    */
   column(name) {
-    let found = this.columns.get(name);
-    if (!found) {
-      found = this.pack.sections[name].type === 'floats' ? this.pack.floats(name) : this.pack.ints(name);
-      this.columns.set(name, found);
+    let values = this.columns.get(name);
+    if (!values) {
+      values = this.pack.sections[name].type === 'floats' ? this.pack.floats(name) : this.pack.ints(name);
+      this.columns.set(name, values);
     }
-    return found;
+    return values;
   }
 }
 

@@ -96,10 +96,10 @@ function heading(app, info) {
  */
 function findingsOf(app, about) {
   const source = app.meta.sources[about.source];
-  const found = source.header.findings.filter((finding) => finding.evidence.some(
+  const findings = source.header.findings.filter((finding) => finding.evidence.some(
     (piece) => viewTime(source, piece.start_ns) === about.start
       && viewTime(source, piece.end_ns) === about.start + about.dur));
-  return found.map((finding) => h('p', null, 'Shown for: ', h('button', { type: 'button',
+  return findings.map((finding) => h('p', null, 'Shown for: ', h('button', { type: 'button',
     class: 'tv-link', onclick: (/** @type {Event} */ event) => (
       app.goToPage(event.target, about.source, { page: 'overview', finding: finding.id })) }, finding.title)));
 }
@@ -168,9 +168,9 @@ function within(app, info) {
 function flows(app, info) {
   const labels = app.sourceLabels;
   const where = (/** @type {Brief} */ to) => (to.source === info.about.source ? '' : `${labels[to.source]} `);
-  const list = (/** @type {Info['into']} */ found, /** @type {string} */ title, /** @type {number} */ count) => (
-    found.length ? h('div', null, h('h4', null, `${title} (${formatCount(count)})`),
-      h('ul', { class: 'tv-stack' }, found.slice(0, 30).map(({ kind, to }) => (
+  const list = (/** @type {Info['into']} */ ends, /** @type {string} */ title, /** @type {number} */ count) => (
+    ends.length ? h('div', null, h('h4', null, `${title} (${formatCount(count)})`),
+      h('ul', { class: 'tv-stack' }, ends.slice(0, 30).map(({ kind, to }) => (
         h('li', null, h('span', { class: 'tv-dim' }, `${kind.replaceAll('_', ' ')} ${where(to)}`),
           link(app, to)))))) : null);
   return [list(info.into, 'Arrows in', info.intoCount), list(info.out, 'Arrows out', info.outCount)];
@@ -255,8 +255,8 @@ function rates({ arguments: all }) {
 function recorded(app, about) {
   if (!app.arguments || about.id < 0) return null;
   const list = h('dl');
-  app.arguments([about.id], about.source).then(([found]) => list.append(
-    ...Object.entries(found ?? {}).flatMap(([key, value]) => (
+  app.arguments([about.id], about.source).then(([written]) => list.append(
+    ...Object.entries(written ?? {}).flatMap(([key, value]) => (
       fact(visible(key), [visible(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST)])))))
     .catch((error) => list.append(h('dd', null, error.message)));
   return h('div', null, h('h4', null, 'As recorded'), list);

@@ -201,8 +201,8 @@ export class Engine {
 
   /** @param {{lanes: number[], time: number, slop: number}} where `lanes`: all that are drawn in one row */
   at({ lanes, time, slop }) {
-    const found = sliceAtOf(this.model, lanes, time, slop);
-    return found < 0 ? null : brief(this.model, found);
+    const slice = sliceAtOf(this.model, lanes, time, slop);
+    return slice < 0 ? null : brief(this.model, slice);
   }
 
   /** @param {{counter: number, time: number, span: number}} where `span`: the time that a pixel shows */
@@ -284,17 +284,17 @@ export class Engine {
   async next({ slice, how, way }) {
     await this.finish();
     const { model } = this;
-    let found = -1;
-    if (how === 'beside') found = beside(model, slice, way);
-    else if (how === 'across') found = across(model, slice, way);
-    else if (how === 'gap') found = neighbour(this.longest(slice), slice, way);
-    else if (how === 'same') found = neighbour(this.sameName(slice), slice, way);
-    else if (how === 'hit') found = this.hits.length ? stepped(this.hits, slice, way) : -1;
+    let to = -1;
+    if (how === 'beside') to = beside(model, slice, way);
+    else if (how === 'across') to = across(model, slice, way);
+    else if (how === 'gap') to = neighbour(this.longest(slice), slice, way);
+    else if (how === 'same') to = neighbour(this.sameName(slice), slice, way);
+    else if (how === 'hit') to = this.hits.length ? stepped(this.hits, slice, way) : -1;
     else {
       const { into, out } = flowsOf(model, slice);
-      found = (way > 0 ? out : into)[0]?.slice ?? -1;
+      to = (way > 0 ? out : into)[0]?.slice ?? -1;
     }
-    return found < 0 ? null : brief(model, found);
+    return to < 0 ? null : brief(model, to);
   }
 
   /** @param {{text: string}} given */
@@ -329,23 +329,23 @@ export class Engine {
   marked({ begin, end, lanes, apart }) {
     const { model, hits } = this;
     /** @type {[number, number, number, boolean][]} */
-    const found = [];
+    const marks = [];
     for (const lane of lanes) {
       const { first, count } = model.lanes[lane];
       for (let k = lowerBound(hits, first); k < hits.length && hits[k] < first + count; k += 1) {
         const i = hits[k];
         if (model.start[i] >= end) break;
         if (model.start[i] + model.dur[i] <= begin) continue;
-        const last = found[found.length - 1];
+        const last = marks[marks.length - 1];
         if (last?.[0] === lane && model.start[i] - last[1] - last[2] < apart) {
           last[2] = model.start[i] + model.dur[i] - last[1];
           last[3] = true;
         } else {
-          found.push([lane, model.start[i], model.dur[i], false]);
+          marks.push([lane, model.start[i], model.dur[i], false]);
         }
       }
     }
-    return found;
+    return marks;
   }
 
   /** @param {{begin: number, end: number, tracks: number[], most?: number}} range `most` names of each track */

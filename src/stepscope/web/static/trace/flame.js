@@ -200,8 +200,8 @@ function merge(into, other) {
  * @returns {Grown}
  */
 function child(model, at, name) {
-  const found = at.index.get(name);
-  if (found) return found;
+  const known = at.index.get(name);
+  if (known) return known;
   const made = node(model.texts[name], model.kindNames[model.kinds[name]]);
   at.index.set(name, made);
   at.children.push(made);

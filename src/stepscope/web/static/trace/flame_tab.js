@@ -20,12 +20,12 @@ export async function flameTab(app) {
   const range = app.area ?? { begin: app.view.begin, end: app.view.end, tracks: threads(app) };
   const { name, source } = app.selection ?? { name: '', source: 0 };
   const missing = missingFor(app, name);
-  const found = missing ? null : await app.ask('flame', { range, form: kept.form, name, source, other: app.other });
+  const flame = missing ? null : await app.ask('flame', { range, form: kept.form, name, source, other: app.other });
   return [
     h('div', { class: 'tv-actions' }, formChoice(app), h('span', { class: 'tv-dim' },
-      covered(app, range, found?.left ?? 0))),
+      covered(app, range, flame?.left ?? 0))),
     missing ? h('p', { class: 'tv-dim' }, missing) : null,
-    ...(found ? graphs(app, range, found) : []),
+    ...(flame ? graphs(app, range, flame) : []),
   ];
 }
 
@@ -53,14 +53,14 @@ function covered(app, { begin, end, tracks }, left) {
 /**
  * @param {App} app
  * @param {Range} range
- * @param {import('./client.js').Answer<'flame'>} found
+ * @param {import('./client.js').Answer<'flame'>} flame
  */
-function graphs(app, range, found) {
-  if ('callers' in found) {
-    return [h('h4', null, 'What calls it'), graph(found.callers, 0),
-      h('h4', null, 'What it calls'), graph(found.callees, 0)];
+function graphs(app, range, flame) {
+  if ('callers' in flame) {
+    return [h('h4', null, 'What calls it'), graph(flame.callers, 0),
+      h('h4', null, 'What it calls'), graph(flame.callees, 0)];
   }
-  return [graph(found.tree, kept.form === 'difference' && app.other ? scaleOf(range, app.other) : 0)];
+  return [graph(flame.tree, kept.form === 'difference' && app.other ? scaleOf(range, app.other) : 0)];
 }
 
 /**

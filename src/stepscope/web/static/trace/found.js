@@ -75,15 +75,15 @@ class FoundNames {
    */
   number(text, category) {
     const key = `${category} ${text}`;
-    const found = this.known.get(key) ?? this.categories.length;
-    if (found === this.categories.length) {
-      this.known.set(key, found);
+    const code = this.known.get(key) ?? this.categories.length;
+    if (code === this.categories.length) {
+      this.known.set(key, code);
       this.model.texts.push(text);
       this.model.precisions.push(null);
       this.categories.push(category);
       this.kinds.push(this.kind);
     }
-    return found;
+    return code;
   }
 
   put() {

@@ -65,9 +65,9 @@ export function longestGaps(model, slice) {
   if (!track) return new Int32Array(0);
   // A gap lies in the first lane, beside work that was not recorded, its causes in those below.
   const { first, count } = model.lanes[track.firstLane];
-  const found = Int32Array.from({ length: count }, (_, at) => first + at)
+  const gaps = Int32Array.from({ length: count }, (_, at) => first + at)
     .filter((i) => model.kindNames[model.kinds[model.name[i]]] === 'idle');
-  return found.sort((a, b) => model.dur[b] - model.dur[a] || a - b);
+  return gaps.sort((a, b) => model.dur[b] - model.dur[a] || a - b);
 }
 
 /**

@@ -112,9 +112,9 @@ function prefixOf(event) {
  */
 function bindingOf(byKey, event) {
   const prefix = prefixOf(event);
-  const found = (event.shiftKey ? byKey.get(`Shift+${event.key}`) : undefined) ?? byKey.get(prefix + event.key)
+  const binding = (event.shiftKey ? byKey.get(`Shift+${event.key}`) : undefined) ?? byKey.get(prefix + event.key)
     ?? (prefix ? undefined : byKey.get(event.code));
-  return found?.keys.some((key) => key.startsWith(prefix)) ? found : undefined;
+  return binding?.keys.some((key) => key.startsWith(prefix)) ? binding : undefined;
 }
 
 /**

@@ -19,17 +19,17 @@ export function legend(model, colours, mode) {
       { group: 'Runs', label: label || 'this run', colour: sourceTint(at) }));
   }
   /** @type {Map<string, {group: string, label: string, sum: [number, number, number], count: number}>} */
-  const found = new Map();
+  const sums = new Map();
   model.texts.forEach((_, i) => {
     const about = meaning(model, i, mode);
     if (!about) return;
     const key = `${about.group} ${about.label}`;
-    const one = found.get(key) ?? { ...about, sum: [0, 0, 0], count: 0 };
+    const one = sums.get(key) ?? { ...about, sum: [0, 0, 0], count: 0 };
     one.sum = [one.sum[0] + colours.red[i], one.sum[1] + colours.green[i], one.sum[2] + colours.blue[i]];
     one.count += 1;
-    found.set(key, one);
+    sums.set(key, one);
   });
-  return [...found.values()].map(({ group, label, sum, count }) => ({ group, label,
+  return [...sums.values()].map(({ group, label, sum, count }) => ({ group, label,
     colour: /** @type {[number, number, number]} */ (sum.map((part) => Math.round(part / count))) }))
     .sort((a, b) => a.group.localeCompare(b.group) || a.label.localeCompare(b.label));
 }

@@ -5,15 +5,15 @@ import { h } from '../core/dom.js';
 
 /** @param {App} app */
 export async function legendTab(app) {
-  const found = await app.ask('legend', null);
-  const groups = [...new Set(found.map((one) => one.group))];
+  const listed = await app.ask('legend', null);
+  const groups = [...new Set(listed.map((one) => one.group))];
   const byName = app.look.mode === 'op' ? 'Every name has a colour of its own, the same in any trace.'
     : 'Names of one kind differ a little.';
   return [
     h('p', { class: 'tv-dim' }, `Coloured by ${app.look.mode}. ${byName} Where a pixel holds several slices, or idle `
       + 'time, its colour is their mix.'),
     h('div', { class: 'tv-columns' }, groups.map((group) => h('section', null, h('h4', null, group),
-      h('ul', { class: 'tv-legend' }, found.filter((one) => one.group === group).map(entry))))),
+      h('ul', { class: 'tv-legend' }, listed.filter((one) => one.group === group).map(entry))))),
   ];
 }
 

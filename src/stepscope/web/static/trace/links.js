@@ -42,14 +42,14 @@ export async function readLinks(model, { pack: buffer, ranks }) {
  * @returns {Map<number, import('./model.js').Lane[]>}
  */
 function lanesByDevice({ tracks, lanes }, source) {
-  const found = new Map();
+  const byDevice = new Map();
   for (const track of tracks) {
     if (track.source !== source || !['stream', 'group', 'thread', 'other'].includes(track.type)) continue;
     const device = track.device ?? -1;
     const own = lanes.slice(track.firstLane, track.firstLane + track.laneCount);
-    found.set(device, [...(found.get(device) ?? []), ...own]);
+    byDevice.set(device, [...(byDevice.get(device) ?? []), ...own]);
   }
-  return found;
+  return byDevice;
 }
 
 /**

@@ -14,7 +14,7 @@ import { counted } from './units.js';
 /** @param {App} app */
 export async function gapsTab(app) {
   const range = app.area ?? app.view;
-  const found = await app.ask('gaps', { begin: range.begin, end: range.end, device: null });
+  const gaps = await app.ask('gaps', { begin: range.begin, end: range.end, device: null });
   if (!app.meta.tracks.some((track) => track.type === 'idle')) {
     const text = 'No device was recorded, so there are no gaps. Record device activity to see them.';
     return [h('p', { class: 'tv-dim' }, text)];
@@ -22,9 +22,9 @@ export async function gapsTab(app) {
   const name = (/** @type {Brief|null} */ one) => (one ? one.name : null);
   const to = (/** @type {Brief|null} */ one) => (one ? link(app, one) : 'not recorded');
   return [
-    h('p', null, `${counted(found.count, 'gap')} ${app.area ? 'in the selected range' : 'in sight'}, `
-      + `${formatNs(found.total)} in all${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
-    table({ label: 'Idle gaps', rows: found.listed, onRow: (row) => app.select(row.about, { reveal: true, tab: null }),
+    h('p', null, `${counted(gaps.count, 'gap')} ${app.area ? 'in the selected range' : 'in sight'}, `
+      + `${formatNs(gaps.total)} in all${gaps.count > gaps.listed.length ? '; the longest are listed' : ''}.`),
+    table({ label: 'Idle gaps', rows: gaps.listed, onRow: (row) => app.select(row.about, { reveal: true, tab: null }),
       rowLabel: 'Show', columns: [
         { title: 'Device', value: (row) => trackName(app, row.about.track).split(' · ').slice(0, -1).join(' · ') },
         { title: 'Duration', value: (row) => row.about.dur, show: (row) => formatNs(row.about.dur), numeric: true },
@@ -40,18 +40,18 @@ export async function gapsTab(app) {
 
 /** @param {App} app */
 export async function searchTab(app) {
-  const { found } = app;
+  const { found: hits } = app;
   const help = h('p', { class: 'tv-dim' },
     'Words, /regex/, -not, and fields: name: kind: cat: dtype: track: rank: run: step:12 dur>100us start<2s end>1s. ',
     `Kinds here: ${app.meta.kinds.join(', ')}. Example: kind:kernel -name:memcpy dur>100us`);
-  if (!found) return [help];
-  if (found.error) return [h('p', { class: 'tv-bad', role: 'alert' }, found.error), help];
+  if (!hits) return [help];
+  if (hits.error) return [h('p', { class: 'tv-bad', role: 'alert' }, hits.error), help];
   return [
-    found.unknown.length ? h('p', { class: 'tv-warn', role: 'note' },
-      `${found.unknown.join(', ')}: no field of that name, so it was looked for in the names.`) : null,
-    h('p', null, sums(found), found.count > found.listed.length ? '; the longest are listed.' : '.'),
-    found.count ? null : help,
-    table({ label: 'Hits', rows: found.listed, onRow: (row) => app.select(row, { reveal: true, tab: null }),
+    hits.unknown.length ? h('p', { class: 'tv-warn', role: 'note' },
+      `${hits.unknown.join(', ')}: no field of that name, so it was looked for in the names.`) : null,
+    h('p', null, sums(hits), hits.count > hits.listed.length ? '; the longest are listed.' : '.'),
+    hits.count ? null : help,
+    table({ label: 'Hits', rows: hits.listed, onRow: (row) => app.select(row, { reveal: true, tab: null }),
       rowLabel: 'Show', columns: [
         { title: 'Name', value: (row) => row.name, wide: true },
         { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
@@ -60,9 +60,9 @@ export async function searchTab(app) {
           show: (row) => formatNs(row.start - app.meta.begin), numeric: true },
         { title: 'Track', value: (row) => trackName(app, row.track) },
       ] }),
-    found.names.length > 1 ? h('details', { class: 'tv-sums' }, h('summary', null, 'By name'), table({
-      label: 'Hits by name', rows: found.names, columns: [
-        { title: 'Run', value: (row) => (found.runs.length > 1 ? row.run : '') },
+    hits.names.length > 1 ? h('details', { class: 'tv-sums' }, h('summary', null, 'By name'), table({
+      label: 'Hits by name', rows: hits.names, columns: [
+        { title: 'Run', value: (row) => (hits.runs.length > 1 ? row.run : '') },
         { title: 'Name', value: (row) => row.name, wide: true },
         { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
         { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },

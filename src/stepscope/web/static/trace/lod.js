@@ -116,12 +116,12 @@ function merged(from, resolution, count) {
  * @returns {Level}
  */
 export function levelFor(levels, perPixel) {
-  let found = levels[0];
+  let fitting = levels[0];
   for (const level of levels) {
     if (level.resolution > perPixel) break;
-    found = level;
+    fitting = level;
   }
-  return found;
+  return fitting;
 }
 
 /**

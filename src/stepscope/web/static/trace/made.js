@@ -89,8 +89,8 @@ function readRows(rows) {
  */
 async function put(app, wanted) {
   app.letGo();
-  const found = await app.ask('found', { wanted });
-  app.made = wanted.filter((_, at) => found.errors[at] === null);
-  app.hold(found);
-  return found.errors.flatMap((error) => error ?? []);
+  const answer = await app.ask('found', { wanted });
+  app.made = wanted.filter((_, at) => answer.errors[at] === null);
+  app.hold(answer);
+  return answer.errors.flatMap((error) => error ?? []);
 }

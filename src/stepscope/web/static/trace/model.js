@@ -126,20 +126,20 @@ export async function readRest(model) {
  * @param {number} shift what is added to all that are not negative
  */
 function shifted(values, shift) {
-  const found = new Int32Array(values.length);
-  for (let i = 0; i < found.length; i += 1) found[i] = values[i] < 0 ? -1 : values[i] + shift;
-  return found;
+  const moved = new Int32Array(values.length);
+  for (let i = 0; i < moved.length; i += 1) moved[i] = values[i] < 0 ? -1 : values[i] + shift;
+  return moved;
 }
 
 /** @param {Int32Array[]} parts */
 function joined(parts) {
-  const found = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  const whole = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
-    found.set(part, at);
+    whole.set(part, at);
     at += part.length;
   }
-  return found;
+  return whole;
 }
 
 /**
@@ -201,8 +201,8 @@ class Names {
    */
   number(text, kind, category, precision) {
     const key = `${kind} ${category} ${text}`;
-    const found = this.known.get(key);
-    if (found !== undefined) return found;
+    const code = this.known.get(key);
+    if (code !== undefined) return code;
     this.known.set(key, this.size);
     this.texts.push(text);
     this.kinds.push(kind);

@@ -73,8 +73,8 @@ export function sliceAt(model, laneNumber, time, slop) {
 export function sliceAtOf(model, lanes, time, slop) {
   const away = (/** @type {number} */ i) => (
     Math.max(model.start[i] - time, time - (model.start[i] + model.dur[i]), 0));
-  const found = lanes.map((lane) => sliceAt(model, lane, time, slop)).filter((slice) => slice >= 0);
-  return found.sort((a, b) => away(a) - away(b) || model.dur[a] - model.dur[b])[0] ?? -1;
+  const slices = lanes.map((lane) => sliceAt(model, lane, time, slop)).filter((slice) => slice >= 0);
+  return slices.sort((a, b) => away(a) - away(b) || model.dur[a] - model.dur[b])[0] ?? -1;
 }
 
 /**
@@ -87,13 +87,13 @@ export function enclosing(model, slice) {
   const lane = laneOf(model, slice);
   const track = model.tracks[model.lanes[lane].track];
   const [start, end] = [model.start[slice], model.start[slice] + model.dur[slice]];
-  const found = [];
+  const around = [];
   for (let at = lane - 1; at >= track.firstLane; at -= 1) {
     const { first, count } = model.lanes[at];
     const i = lowerBound(model.start, start + 0.5, first, first + count) - 1;
-    if (i >= first && model.start[i] <= start && model.start[i] + model.dur[i] >= end) found.push(i);
+    if (i >= first && model.start[i] <= start && model.start[i] + model.dur[i] >= end) around.push(i);
   }
-  return found;
+  return around;
 }
 
 /**
@@ -214,15 +214,15 @@ export function occurrences(model, name, { firstSlice, slices }) {
   const end = firstSlice + slices;
   let count = 0;
   for (let i = firstSlice; i < end; i += 1) if (model.name[i] === name) count += 1;
-  const found = new Int32Array(count);
+  const rows = new Int32Array(count);
   let at = 0;
   for (let i = firstSlice; i < end; i += 1) {
     if (model.name[i] === name) {
-      found[at] = i;
+      rows[at] = i;
       at += 1;
     }
   }
-  return found.sort((a, b) => model.start[a] - model.start[b] || a - b);
+  return rows.sort((a, b) => model.start[a] - model.start[b] || a - b);
 }
 
 const BINS = 24;

@@ -70,6 +70,6 @@ export function keepNotes(profile, notes) {
 
 /** @returns {[string, unknown][]} by profile, the latest last */
 function all() {
-  const found = kept(KEPT);
-  return Array.isArray(found) ? found.filter((one) => Array.isArray(one) && one.length === 2) : [];
+  const saved = kept(KEPT);
+  return Array.isArray(saved) ? saved.filter((one) => Array.isArray(one) && one.length === 2) : [];
 }

@@ -82,9 +82,9 @@ export function active(model) {
     if (!spans[0]) return null;
     const low = Math.min(...spans.map((one) => one?.[0] ?? BINS));
     const high = Math.max(...spans.map((one) => one?.[1] ?? 0));
-    const found = { begin: begin + low / per, end: begin + high / per };
+    const range = { begin: begin + low / per, end: begin + high / per };
     const isFine = high - low > BINS / 8;
-    ({ begin, end } = found);
+    ({ begin, end } = range);
     if (isFine) break;
   }
   return { begin, end };

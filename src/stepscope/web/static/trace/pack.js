@@ -106,9 +106,9 @@ export async function inflate(part, size) {
     throw new Error('this browser is too old to open the trace: it has no DecompressionStream');
   }
   const stream = new Blob([/** @type {BlobPart} */ (part)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const found = new Uint8Array(await new Response(stream).arrayBuffer());
-  if (found.length !== size) throw new Error('the pack is damaged');
-  return found;
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  if (bytes.length !== size) throw new Error('the pack is damaged');
+  return bytes;
 }
 
 /**

@@ -48,20 +48,20 @@ function keys(app) {
  * @returns {Choice[]}
  */
 function byExpression(app, page) {
-  const held = (/** @type {'pinned'|'hidden'} */ list, /** @type {string[]} */ found) => (
-    app.arrange({ [list]: [...new Set([...app.arrangement[list], ...found])] }));
+  const held = (/** @type {'pinned'|'hidden'} */ list, /** @type {string[]} */ picked) => (
+    app.arrange({ [list]: [...new Set([...app.arrangement[list], ...picked])] }));
   const choice = (/** @type {string} */ does, /** @type {(keys: string[]) => void} */ act) => ({
     text: `${does} tracks matching …`,
     run: () => page.ask(`Regular expression of the tracks to ${does}`, (text) => {
-      const found = matching(app.rows, text);
-      if (found) act(found);
+      const picked = matching(app.rows, text);
+      if (picked) act(picked);
       else app.say(`${text} is no regular expression`);
     }),
   });
   return [
-    choice('pin', (found) => held('pinned', found)),
-    choice('hide', (found) => held('hidden', found)),
-    choice('show only', (found) => app.arrange({ hidden: keys(app).filter((key) => !found.includes(key)) })),
+    choice('pin', (picked) => held('pinned', picked)),
+    choice('hide', (picked) => held('hidden', picked)),
+    choice('show only', (picked) => app.arrange({ hidden: keys(app).filter((key) => !picked.includes(key)) })),
   ];
 }
 

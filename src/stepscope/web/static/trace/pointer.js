@@ -142,9 +142,9 @@ function selectBetween(app, stage, from, to) {
  * @param {Place} at
  */
 async function clickAt(app, at) {
-  const found = await sliceUnder(app, at, SLOP);
-  if (found || !app.area) app.select(found);
-  if (!found) app.selectArea(null);
+  const slice = await sliceUnder(app, at, SLOP);
+  if (slice || !app.area) app.select(slice);
+  if (!slice) app.selectArea(null);
 }
 
 /**
@@ -251,10 +251,10 @@ async function told(app, at) {
       sample.count > 1 ? `${value(sample.low)} to ${value(sample.high)} in ${sample.count} samples here` : '',
       Number.isFinite(sample.change) ? `changed by ${value(sample.change)}` : ''].filter(Boolean);
   }
-  const found = await sliceUnder(app, at, SLOP);
-  if (!found) return [];
-  const what = found.kind.replaceAll('_', ' ');
-  return [found.name.slice(0, 160), `${formatNs(found.dur)} · ${what}${found.category ? ` · ${found.category}` : ''}`];
+  const slice = await sliceUnder(app, at, SLOP);
+  if (!slice) return [];
+  const what = slice.kind.replaceAll('_', ' ');
+  return [slice.name.slice(0, 160), `${formatNs(slice.dur)} · ${what}${slice.category ? ` · ${slice.category}` : ''}`];
 }
 
 /**
@@ -301,8 +301,8 @@ async function snapped(app, time, slop) {
     const at = placeOf(app.layout, lane);
     return at && (at.item.pinned || (at.y >= app.scroll && at.y < app.scroll + app.height));
   }).slice(0, 60);
-  const found = await Promise.all(lanes.map((lane) => app.ask('at', { lanes: [lane], time, slop })));
-  const edges = found.flatMap((one) => (one ? [one.start, one.start + one.dur] : []));
+  const slices = await Promise.all(lanes.map((lane) => app.ask('at', { lanes: [lane], time, slop })));
+  const edges = slices.flatMap((one) => (one ? [one.start, one.start + one.dur] : []));
   const near = edges.filter((edge) => Math.abs(edge - time) <= slop)
     .sort((a, b) => Math.abs(a - time) - Math.abs(b - time));
   return near[0] ?? Math.round(time);

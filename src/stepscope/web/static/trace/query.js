@@ -22,8 +22,8 @@ export function parseQuery(text) {
   const terms = [];
   /** @type {string[]} */
   const unknown = [];
-  for (const found of text.matchAll(TERM)) {
-    const [, minus, word, op, quoted, regex, plain] = found;
+  for (const match of text.matchAll(TERM)) {
+    const [, minus, word, op, quoted, regex, plain] = match;
     const isField = word !== undefined && FIELDS.includes(word.toLowerCase());
     // `a:b` where a is no field is text, as in aten::mm.
     const value = quoted !== undefined ? quoted.replace(/\\(.)/g, '$1') : regex ?? plain;
@@ -98,9 +98,9 @@ export function unheard(model, { terms }) {
  * @param {string} field
  */
 export function kindsIn({ kinds, kindNames, categories, categoryList }, field) {
-  const found = new Set(Array.from(kinds, (kind) => kindNames[kind]));
-  if (field === 'cat') for (const at of categories) if (categoryList[at]) found.add(categoryList[at].name);
-  return [...found].sort();
+  const names = new Set(Array.from(kinds, (kind) => kindNames[kind]));
+  if (field === 'cat') for (const at of categories) if (categoryList[at]) names.add(categoryList[at].name);
+  return [...names].sort();
 }
 
 /**
@@ -169,23 +169,23 @@ function testsOf(model, terms) {
  */
 function fitting(model, { names, tracks, each }) {
   /** @type {Int32Array<ArrayBuffer>} */
-  let found = new Int32Array(1024);
+  let rows = new Int32Array(1024);
   let size = 0;
   for (const lane of model.lanes) {
     if (!tracks[lane.track]) continue;
     const track = model.tracks[lane.track];
     for (let i = lane.first; i < lane.first + lane.count; i += 1) {
       if (!names[model.name[i]] || !each.every((test) => test(i, track))) continue;
-      if (size === found.length) {
+      if (size === rows.length) {
         const grown = new Int32Array(size * 2);
-        grown.set(found);
-        found = grown;
+        grown.set(rows);
+        rows = grown;
       }
-      found[size] = i;
+      rows[size] = i;
       size += 1;
     }
   }
-  return found.subarray(0, size);
+  return rows.subarray(0, size);
 }
 
 /**

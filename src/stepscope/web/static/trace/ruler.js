@@ -146,8 +146,8 @@ export function minimap(app) {
     const { context, width, height } = fit();
     if (drawn && width && width !== asked) {
       asked = width;
-      app.ask('overview', { width }).then((found) => {
-        strips = found;
+      app.ask('overview', { width }).then((answer) => {
+        strips = answer;
         draw();
       });
     }

@@ -52,8 +52,8 @@ function trackNamed({ meta }, text) {
 function pin(app, wanted) {
   const known = new Set(app.rows.map(({ key }) => key));
   const keys = wanted.flatMap((text) => {
-    const found = trackNamed(app, text);
-    return found ? [keyOf(found)] : known.has(text) ? [text] : [];
+    const track = trackNamed(app, text);
+    return track ? [keyOf(track)] : known.has(text) ? [text] : [];
   });
   app.arrange({ pinned: [...new Set([...app.arrangement.pinned, ...keys])] });
 }
@@ -76,11 +76,11 @@ function selectArea(app, { area: [begin, end], tracks: names }) {
  * @param {number|null} source null where any may have it
  */
 async function selectSlice(app, { start_ns: start, dur_ns: dur, name = null }, track, source) {
-  const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null, source });
+  const slice = await app.ask('locate', { start, dur, name, track: track?.id ?? null, source });
   if (app.area) app.selectArea(null);
-  if (found) {
-    app.select(found);
-    app.uncover(found);
+  if (slice) {
+    app.select(slice);
+    app.uncover(slice);
   }
   app.measure = { begin: start, end: start + dur };
   app.emit('area');

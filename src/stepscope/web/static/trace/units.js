@@ -48,6 +48,6 @@ const FACTORS = /** @type {Record<string, number>} */ ({ ns: 1, us: 1e3, 'µs': 
  * @returns {number}
  */
 export function parseNs(text) {
-  const found = /^([\d.]+(?:e[+-]?\d+)?)\s*(ns|us|µs|ms|s)?$/i.exec(text.trim());
-  return found ? Number(found[1]) * FACTORS[(found[2] ?? 'ns').toLowerCase()] : NaN;
+  const match = /^([\d.]+(?:e[+-]?\d+)?)\s*(ns|us|µs|ms|s)?$/i.exec(text.trim());
+  return match ? Number(match[1]) * FACTORS[(match[2] ?? 'ns').toLowerCase()] : NaN;
 }

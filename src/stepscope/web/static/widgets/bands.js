@@ -41,11 +41,11 @@ export function standingOut(values, named, most) {
  * @param {number} column
  */
 export function largest(values, { first, last }, column) {
-  let found = first;
+  let best = first;
   for (let at = first + 1; at <= last; at++) {
-    if ((values[at][column] ?? -1) > (values[found][column] ?? -1)) found = at;
+    if ((values[at][column] ?? -1) > (values[best][column] ?? -1)) best = at;
   }
-  return found;
+  return best;
 }
 
 /** @param {(number|null)[]} row */

@@ -54,10 +54,10 @@ export function share(title, value) {
     value,
     numeric: true,
     show: (row) => {
-      const found = value(row);
-      if (found === null || found === undefined) return '–';
-      const width = `${Math.min(100, found * 100)}%`;
-      return h('span', { class: 'share' }, h('i', { style: { width } }), formatShare(found));
+      const cell = value(row);
+      if (cell === null || cell === undefined) return '–';
+      const width = `${Math.min(100, cell * 100)}%`;
+      return h('span', { class: 'share' }, h('i', { style: { width } }), formatShare(cell));
     },
   };
 }
@@ -91,8 +91,8 @@ export function word(title, value) {
  */
 export function yes(title, value) {
   const text = (/** @type {R} */ row) => {
-    const found = value(row);
-    return found === null || found === undefined ? null : found ? 'yes' : 'no';
+    const cell = value(row);
+    return cell === null || cell === undefined ? null : cell ? 'yes' : 'no';
   };
   return { title, value: text };
 }

@@ -25,7 +25,7 @@ const KINDS = {
   count: number,
   index: (title, value) => number(title, value, String),
   rate: (title, value) => number(title, value, formatPerStep),
-  percent: (title, value) => number(title, value, (found) => `${found.toFixed(0)} %`),
+  percent: (title, value) => number(title, value, (amount) => `${amount.toFixed(0)} %`),
   flag: yes,
   name: named,
   text: word,

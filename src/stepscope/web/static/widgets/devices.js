@@ -45,18 +45,18 @@ export function deviceBars(context, page, { title, only }) {
 /**
  * A figure of each device as one: its mean, with the least and the most.
  * @param {string} label
- * @param {{device: number|null, value: number, rest?: string}[]} found
+ * @param {{device: number|null, value: number, rest?: string}[]} each
  * @param {(value: number) => string} format
  * @returns {Tile[]}
  */
-export function overDevices(label, found, format) {
-  if (!found.length) return [];
-  const [first] = found;
-  if (found.length === 1) return [[label, format(first.value), first.rest ?? `device ${first.device}`]];
-  const sorted = [...found].sort((a, b) => a.value - b.value);
+export function overDevices(label, each, format) {
+  if (!each.length) return [];
+  const [first] = each;
+  if (each.length === 1) return [[label, format(first.value), first.rest ?? `device ${first.device}`]];
+  const sorted = [...each].sort((a, b) => a.value - b.value);
   const [least, most] = [sorted[0], sorted[sorted.length - 1]];
   const mean = sorted.reduce((sum, one) => sum + one.value, 0) / sorted.length;
   const alike = format(least.value) === format(most.value);
-  return [[label, format(mean), alike ? `on each of ${found.length} devices` : `mean of ${found.length} devices; ${
+  return [[label, format(mean), alike ? `on each of ${each.length} devices` : `mean of ${each.length} devices; ${
     format(least.value)} (device ${least.device}) to ${format(most.value)} (device ${most.device})`]];
 }

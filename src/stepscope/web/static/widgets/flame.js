@@ -106,16 +106,16 @@ function spotsOf(line) {
 function inside({ node, left, width, depth, line }) {
   let at = left;
   /** @type {Spot[]} */
-  const found = [];
+  const boxes = [];
   for (const child of node.children) {
     const own = node.value ? (child.value / node.value) * width : 0;
     if (own >= NARROWEST) {
       const spot = { node: child, left: at, width: own, depth: depth + 1, line: [...line, child] };
-      found.push(spot, ...inside(spot));
+      boxes.push(spot, ...inside(spot));
     }
     at += own;
   }
-  return found;
+  return boxes;
 }
 
 /**

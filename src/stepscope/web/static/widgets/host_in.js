@@ -19,10 +19,10 @@ const SHOWN = 3;
  */
 export function hostIn(context) {
   const gaps = context.report.analyses.idle?.gaps ?? [];
-  const found = held(gaps.filter((gap) => context.inSteps(gap.step))).slice(0, SHOWN);
-  if (!found.length) return null;
+  const calls = held(gaps.filter((gap) => context.inSteps(gap.step))).slice(0, SHOWN);
+  if (!calls.length) return null;
   return h('div', { class: 'host-in' }, h('p', null, 'While the device waited longest, the host was in:'),
-    h('ul', { class: 'plain' }, found.map(({ call, place, ns, count, longest }) => h('li', null,
+    h('ul', { class: 'plain' }, calls.map(({ call, place, ns, count, longest }) => h('li', null,
       name(call), place ? [' at ', placeName(place)] : null, `: ${formatNs(ns)} in ${count} ${
         count > 1 ? 'gaps' : 'gap'}`,
       context.hasTrace(null) ? [' · ', linkTo(context,

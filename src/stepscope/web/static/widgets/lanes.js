@@ -29,7 +29,7 @@ export function lane() {
  */
 export function told(title, value, format) {
   return { title, value: (row) => value(row) ?? NOT_DETERMINED, numeric: true, show: (row) => {
-    const found = value(row);
-    return found === null || found === undefined ? NOT_DETERMINED : format(found);
+    const cell = value(row);
+    return cell === null || cell === undefined ? NOT_DETERMINED : format(cell);
   } };
 }

@@ -28,7 +28,7 @@ export function madeOf(context, category, { device }) {
   if (ON_DEVICE.includes(category) && report.analyses.kernels) return { page: 'kernels', params: {} };
   if (category === 'input' && device === null) return { page: 'input', params: {} };
   if (device === null && ON_HOST.includes(category)) return { page: 'ops', params: {} };
-  return context.hasTrace(null) ? { page: 'trace', params: found(context, category) } : null;
+  return context.hasTrace(null) ? { page: 'trace', params: inTrace(context, category) } : null;
 }
 
 /**
@@ -55,7 +55,7 @@ function hasGaps(report, category) {
 }
 
 /** @param {Context} context @param {string} category */
-function found({ report, place }, category) {
+function inTrace({ report, place }, category) {
   const [first, last] = (place.steps ?? [0, report.steps.length - 1]).map((at) => report.steps[at]);
   return {
     ...(first ? { start: String(first.start_ns), end: String(last.start_ns + last.dur_ns) } : {}),

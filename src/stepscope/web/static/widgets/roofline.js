@@ -101,17 +101,17 @@ export function spread(heights, line) {
  */
 export function roofsOf(rows) {
   /** @type {Map<string, {name: string, flops: number, bytes: number}>} */
-  const found = new Map();
+  const roofs = new Map();
   for (const row of rows) {
     if (!row.peak_flops_per_s || !row.peak_bytes_per_s) continue;
     const key = `${row.peak_flops_per_s} ${row.peak_bytes_per_s}`;
     const units = row.units === 'matrix' ? 'matrix units' : 'vector units';
-    if (!found.has(key)) {
-      found.set(key, { name: `${row.precision ?? ''} ${units}`.trim(), flops: row.peak_flops_per_s,
+    if (!roofs.has(key)) {
+      roofs.set(key, { name: `${row.precision ?? ''} ${units}`.trim(), flops: row.peak_flops_per_s,
         bytes: row.peak_bytes_per_s });
     }
   }
-  return [...found.values()];
+  return [...roofs.values()];
 }
 
 /**
