@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import stepscope
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.formats.chrome.kineto import to_trace
 from stepscope.formats.chrome.samples import with_samples
 from stepscope.formats.chrome.scan import read_events

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 
 from stepscope.analysis.accounting import Account, account_devices, check
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import CATEGORIES, RECORDED
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.errors import TraceInvariantError
 from stepscope.trace.tables import Kind

@@ -7,9 +7,10 @@ from hypothesis import given
 
 import stepscope
 from stepscope.analysis import summary
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.annotations import Annotations, UsedStepTimes, annotation_times
 from stepscope.analysis.categories import BUSY
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.trace import tables as t
 from tests.formats.xplane.xplane_files import US as PS
 from tests.formats.xplane.xplane_files import read

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.branches import Branches, independent_branches
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import BRANCH_OPS
 from stepscope.diagnosis.notices import notices
 from stepscope.formats.tf1 import step_stats

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.core_waits import CoreWaits, core_waits
-from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.formats.beside.rows import table_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.excerpt import by_steps
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.errors import UsageError
 from stepscope.trace.select import select
 from stepscope.trace.trace import Trace

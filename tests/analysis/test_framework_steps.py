@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from tests.formats.xplane.xplane_files import read
 from tests.kit.keras_frames import COMPUTES_US, MARGIN_US, US, calls_function, fit, nested
 from tests.kit.xplanes import Ev, Plane, line, space

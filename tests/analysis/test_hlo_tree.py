@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 import stepscope
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.hlo.text import LONGEST, MOST, neighbourhood, text_of
 from stepscope.analysis.hlo.tree import Node, program_trees
 from stepscope.document.programs import ProgramNode

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.roofline import OpRoof, op_roofs, utilisation
 from stepscope.formats.xplane import read as xplane
 from stepscope.inputs.source import Source

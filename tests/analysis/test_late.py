@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.contradictions import contradictions
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from tests.kit.builder import TraceDrawing

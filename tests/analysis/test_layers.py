@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import Layer
 from stepscope.analysis.limits import LAYER_DEPTH
 from tests.kit import xla

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.ops import OpUse
 from stepscope.formats.tf1 import step_stats
 from stepscope.inputs.source import Source

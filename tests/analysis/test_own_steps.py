@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.excerpt import by_steps
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import behind_ns
 from stepscope.diagnosis.engine import diagnose
 from stepscope.trace import intervals as iv

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis import summary
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.pods import CounterUse, NetworkUse, counters, ended_last, network
 from stepscope.diagnosis.engine import diagnose
 from stepscope.report.document import make

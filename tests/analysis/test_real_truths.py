@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.formats.chrome.events import ArgumentColumn, RawEvents

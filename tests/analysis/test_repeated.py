@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.trace.tables import I32, Flows, Kind
 from stepscope.trace.trace import Trace
 from tests.kit.xla import US, HostRange, Job, Op, build

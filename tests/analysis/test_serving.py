@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.serving import Serving, serving
 from stepscope.names.serving import ServingPhase
 from tests.formats.xplane.xplane_files import read

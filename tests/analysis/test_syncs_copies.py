@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
-from stepscope.analysis.facts import analyse
 from stepscope.analysis.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.analysis.syncs import Sync
 from tests.kit.builder import TraceDrawing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.iterators import PipelineIterators
 from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.workload import Workload

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
 from tests.formats.xplane.xplane_files import read
 from tests.kit.xplanes import Ev, Plane, line, space

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.placement import Placement
 from stepscope.pipeline import open as open_profile
 from tests.formats.xplane.xplane_files import read

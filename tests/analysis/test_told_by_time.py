@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.pipeline import open_profile
 from stepscope.trace.tables import Kind

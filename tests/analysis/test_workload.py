@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import stepscope
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.workload import Purpose, Workload
 from stepscope.formats.beside.versions import of_version
 from stepscope.formats.writers import WRITERS

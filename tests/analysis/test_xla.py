@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import InputRanges, input_ranges
 from stepscope.analysis.summary import duty_cycle_share
 from stepscope.diagnosis.engine import diagnose

@@ -11,8 +11,8 @@ import pytest
 
 import stepscope
 from stepscope import Profile
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import analyse
 from stepscope.analysis.summary import mean_parts
 from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step, slices_named
 from tests.captures.jobs import Capture, Captures

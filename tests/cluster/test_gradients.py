@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from stepscope import cli, pipeline
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
 from stepscope.analysis.exchange.groups import Group
-from stepscope.analysis.facts import analyse
 from stepscope.cluster.gradients import gradients
 from stepscope.diagnosis.engine import diagnose
 from stepscope.names.collectives import Collective

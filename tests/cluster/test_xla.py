@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stepscope import pipeline
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
-from stepscope.analysis.facts import analyse
 from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.job import combine
 from stepscope.cluster.partial import Partial

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import CATEGORIES, Category
-from stepscope.analysis.facts import analyse
 from stepscope.comparison.apart import usual
 from stepscope.comparison.compare import Comparison, compare
 from stepscope.comparison.side import Side, of_profile, several

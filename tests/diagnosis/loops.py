@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.formats.beside.rows import table_of

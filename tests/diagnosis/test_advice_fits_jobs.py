@@ -8,7 +8,8 @@ from functools import cache
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import CPU, Purpose, Workload
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.remedies import HOST_WORK, NVIDIA, remedy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Sync
 from stepscope.analysis.where import Where
 from stepscope.analysis.workload import CPU, Purpose, Workload

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from stepscope import pipeline
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.names import staging

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.categories import RECORDED as RECORDED_WORK
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import diagnose

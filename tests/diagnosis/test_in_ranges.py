@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.trace.tables import Kind

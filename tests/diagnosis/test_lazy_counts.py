@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.formats.beside.lazy_metrics import with_metrics

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.blocks import Held
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.limits import FRAGMENTED_SHARE, MEMORY_FULL_SHARE
 from stepscope.report import memory as report

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import CORRELATION_HOLE, FEW_STEPS, FEWEST_CALLS
 from stepscope.analysis.summary import busy_share
 from stepscope.diagnosis.engine import diagnose

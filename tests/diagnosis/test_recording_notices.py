@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import stepscope
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.capture.results import manifest_of
 from stepscope.diagnosis.limits import LINE_LOOKS
 from stepscope.diagnosis.notices.recording import notices

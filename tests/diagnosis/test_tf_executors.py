@@ -10,8 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from stepscope.analysis.accounting import check
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding

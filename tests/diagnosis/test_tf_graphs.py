@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from tests.diagnosis.test_tensorflow_rules import GEMM, STEPS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.diagnosis.engine import diagnose
 from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import TfGpuJob

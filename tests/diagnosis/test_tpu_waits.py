@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding

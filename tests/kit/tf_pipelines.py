@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import EXECUTOR_CONTEXT, EXECUTORS, TfGpuJob
 

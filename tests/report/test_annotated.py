@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.report import annotation_sections, document
 from stepscope.report.limits import ANNOTATIONS_LISTED

@@ -14,8 +14,9 @@ from math import ceil
 from typing import Any
 
 import stepscope
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import CATEGORIES, Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.analysis.summary import mean_parts, total_parts
 from stepscope.diagnosis.engine import diagnose

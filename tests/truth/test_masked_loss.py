@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import stepscope
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.report import markdown, terminal

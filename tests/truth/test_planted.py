@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import CATEGORIES
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from tests.kit.planted import CASES, Planted

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.roofline import op_roofs
 from stepscope.formats.xplane import read as xplane
 from stepscope.inputs.source import Source

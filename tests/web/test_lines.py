@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.web.lines import ANNOTATED, CAUSE, IDLE, UNRECORDED, Line, TraceTexts, lines
 from tests.analysis.test_annotations import NESTED
 from tests.analysis.test_unrecorded import decode

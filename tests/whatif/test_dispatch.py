@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.analyse import analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.what_if import what_if
 from stepscope.whatif.changes import without_dispatch

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import faster
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change

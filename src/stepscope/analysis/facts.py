@@ -8,51 +8,46 @@ from typing import Literal
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account, accounts_of, cores_beside, unused_devices
+from stepscope.analysis.accounting import Account, cores_beside
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.backpressure import FullQueue, full_queues
 from stepscope.analysis.callbacks import callbacks_around
 from stepscope.analysis.categories import Category
-from stepscope.analysis.complete import StepContents, complete_steps, step_contents, used_steps
+from stepscope.analysis.complete import StepContents, step_contents
 from stepscope.analysis.contention import Contention, contention
-from stepscope.analysis.copies import Copies, find_copies
-from stepscope.analysis.core_waits import most_without_core
-from stepscope.analysis.device import DeviceActivity, device_activities
+from stepscope.analysis.copies import Copies
+from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.collectives import Collectives, collectives_of
 from stepscope.analysis.graph_copies import GraphCopies, graph_copies
 from stepscope.analysis.hlo.programs import TracePrograms
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.host_ops import host_ops
-from stepscope.analysis.host_roles import host_activity
 from stepscope.analysis.input_stages import InputStages, input_stages
 from stepscope.analysis.inputs import InputRanges, input_ranges
-from stepscope.analysis.kernels import KernelTable, kernel_table
+from stepscope.analysis.kernels import KernelTable
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.lazy_metrics import LazyMetrics, lazy_metrics
 from stepscope.analysis.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
 from stepscope.analysis.logged_placement import LoggedOp, logged_ops
-from stepscope.analysis.loop_phases import set_apart
 from stepscope.analysis.memory import MemoryUse, memory_use
-from stepscope.analysis.once import Once, OneTimeWork, one_time_work
+from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.ops import OpTable, Windows, op_table
-from stepscope.analysis.phases import Phase, device_phases, loss_scale_branch, phase_time
+from stepscope.analysis.phases import Phase, loss_scale_branch
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
-from stepscope.analysis.producing import with_produced
 from stepscope.analysis.prologues import Prologues, prologues
 from stepscope.analysis.recording import NOTHING_KNOWN, RecordedRun
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
-from stepscope.analysis.slow_steps import SlowStep, slow_steps
-from stepscope.analysis.step_rows import host_periods, step_bounds
-from stepscope.analysis.steps import Markers, find_markers
-from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
-from stepscope.analysis.unrecorded import with_unrecorded
+from stepscope.analysis.slow_steps import SlowStep
+from stepscope.analysis.step_rows import host_periods
+from stepscope.analysis.steps import Markers
+from stepscope.analysis.syncs import Sync, returning_syncs
 from stepscope.analysis.where import Locator
 from stepscope.analysis.worker_starts import WorkerStarts, worker_starts
 from stepscope.analysis.workload import Workload, workload_of
-from stepscope.analysis.xla import XlaFacts, xla_facts
+from stepscope.analysis.xla import XlaFacts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct
@@ -386,54 +381,3 @@ class Facts:
     def allocator_calls(self) -> AllocatorCalls | None:
         """Calls of the used steps that take memory from the driver or give it back."""
         return allocator_calls(self.trace, self.markers, self.used)
-
-
-def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
-    """Book the time of a trace and find what costs it; what few ask for is computed when it is asked for."""
-    tick = progress or (lambda stage, done, total: None)
-    tick("accounting", 0, 4)
-    activities = device_activities(trace)
-    once = one_time_work(trace, activities)
-    markers = set_apart(trace, find_markers(trace, activities, once))
-    host = with_produced(host_activity(trace, markers.slices, once), activities, markers)
-    activities = with_unrecorded(trace, activities, host, markers)
-    accounts = accounts_of(trace, activities, host, markers)
-    complete = complete_steps(step_contents(trace, markers, activities, once))
-    timed = used_steps(complete)
-    beside = cores_beside(trace, accounts)
-    chips = [account for account in accounts if account.rows.device not in beside]
-    unused = unused_devices(chips, timed, markers.own) | beside
-    together = step_bounds(markers, [account.rows for account in accounts if account.rows.device not in unused])
-    slow = slow_steps(accounts, timed, together, most_without_core(trace, host.main, together), once, unused)
-    used = tuple(step for step in timed if step not in {each.step for each in slow})
-    tick("accounting", 1, 4)
-    locator = Locator(trace)
-    devices = list(zip(activities, accounts, strict=False))
-    busy = iv.joined([activity.busy for activity in activities])
-    syncs = [find_syncs(trace, (each.busy, busy), own, host, locator, (markers, used)) for each, own in devices]
-    copies = [find_copies(trace, *device, locator, used, host.main) for device in devices]
-    tick("accounting", 2, 4)
-    bounds = [account.windows(account.step_rows(used)) for _, account in devices]
-    phases = [phase_time(a, device_phases(trace, a), each) for a, each in zip(activities, bounds, strict=True)]
-    kernels = kernel_table(trace, activities, bounds)
-    tick("accounting", 3, 4)
-    xla = xla_facts(trace, activities, bounds, host, markers, used)
-    tick("accounting", 4, 4)
-    return Facts(
-        trace=trace,
-        activities=activities,
-        host=host,
-        locator=locator,
-        markers=markers,
-        complete=complete,
-        used=used,
-        slow=slow,
-        accounts=accounts,
-        unused=unused,
-        step_bounds=together,
-        syncs=syncs,
-        copies=copies,
-        phases=phases,
-        kernels=kernels,
-        xla=xla,
-    )

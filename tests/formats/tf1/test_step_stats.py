@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import stepscope
 from stepscope.analysis.accounting import check
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.errors import InputError
 from stepscope.formats import readers
 from stepscope.formats.tf1 import step_stats

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.errors import InputError
 from stepscope.formats.chrome import read as chrome
 from stepscope.formats.chrome.scan import read_events

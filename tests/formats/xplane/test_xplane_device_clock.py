@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.diagnosis.notices import notices
 from stepscope.trace.trace import Trace
 from tests.formats.xplane.xplane_files import read, rows

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.formats.xplane.writing import write
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.formats.xplane import read as xplane
 from stepscope.formats.xplane.writing import write
 from stepscope.inputs.source import Source

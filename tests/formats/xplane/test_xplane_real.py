@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analysis.facts import analyse
+from stepscope.analysis.analyse import analyse
 from stepscope.formats.xplane import read as xplane
 from stepscope.inputs.source import Source
 from stepscope.trace.tables import Kind

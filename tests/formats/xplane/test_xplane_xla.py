@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import analyse
 from stepscope.trace.tables import Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
 from tests.formats.xplane.xplane_files import US, host, kinds, processor, read, rows, tpu
