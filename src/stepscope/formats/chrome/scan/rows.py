@@ -29,7 +29,9 @@ stream 2k + 2 with integers and stream 2k + 3 with numbers of raw texts."""
 LANE_ABSENT, LANE_INTEGER, LANE_TEXT = range(3)
 """What a pid or tid is; a lane's ``kinds`` is pid's kind + 4 * tid's kind."""
 
-SCRATCH_ROWS = 1 << 16
+SCRATCH_ROWS = 1 << 13
+"""Rows of some two megabytes of text. The room of every argument is touched in pages of 2 MB where the system has them,
+so that with eight times as many rows two threads held 80 MB more."""
 
 
 class ByteStrings(Protocol):
