@@ -14,7 +14,7 @@ from pathlib import Path
 import stepscope
 from stepscope.analysis.analyse import analyse
 from stepscope.analysis.facts import Facts
-from stepscope.formats.chrome.kineto import to_trace
+from stepscope.formats.chrome.kineto import fill
 from stepscope.formats.chrome.samples import with_samples
 from stepscope.formats.chrome.scan import read_events
 from stepscope.inputs.source import Source
@@ -34,7 +34,7 @@ def trace_of_bytes(data: bytes, *, road: str = "auto") -> Trace:
         path = Path(folder) / "profile"
         path.write_bytes(data)
         source = Source(str(path))
-        return to_trace(with_samples(read_events(source, road=road), source))
+        return fill(with_samples(read_events(source, road=road), source))()
 
 
 def trace_of(events: Sequence[Event]) -> Trace:
@@ -51,7 +51,7 @@ def facts_of_drawing(text: str) -> Facts:
 
 def read_trace(path: Path) -> Trace:
     source = Source(str(path))
-    return to_trace(with_samples(read_events(source), source))
+    return fill(with_samples(read_events(source), source))()
 
 
 @cache

@@ -14,7 +14,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.formats.chrome.events import ArgumentColumn, RawEvents
-from stepscope.formats.chrome.kineto import to_trace
+from stepscope.formats.chrome.kineto import fill
 from stepscope.formats.chrome.scan import read_events
 from stepscope.inputs.source import Source
 from stepscope.trace import intervals as iv
@@ -31,7 +31,7 @@ def raw(name: str) -> RawEvents:
 
 @cache
 def facts(name: str) -> Facts:
-    return analyse(to_trace(raw(name)))
+    return analyse(fill(raw(name))())
 
 
 @cache
@@ -149,7 +149,7 @@ def test_without_a_device_nothing_is_said_of_one(name):
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_every_event_of_the_file_is_accounted_for(name):
-    trace = to_trace(read_events(Source(str(real_trace(name)))))
+    trace = fill(read_events(Source(str(real_trace(name)))))()
     left = sum(loss.count for loss in trace.completeness.losses if loss.code == "flow_open" or loss.lost_events)
     assert sum(trace.completeness.rows.values()) + left == trace.completeness.events
 
@@ -186,7 +186,7 @@ def without_python_frames(events: RawEvents) -> RawEvents:
 )
 def test_deleting_python_frames_moves_only_python_time(name):
     before = facts(name).accounts[0].parts.sum(axis=0)
-    after = analyse(to_trace(without_python_frames(raw(name)))).accounts[0].parts.sum(axis=0)
+    after = analyse(fill(without_python_frames(raw(name)))()).accounts[0].parts.sum(axis=0)
     idle = sum(int(before[c.code]) for c in CATEGORIES if c not in BUSY)
     for category in (Category.INPUT, Category.SYNC, Category.LAUNCH):
         assert abs(int(after[category.code] - before[category.code])) <= 0.02 * idle

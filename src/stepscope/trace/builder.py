@@ -31,6 +31,7 @@ class TraceBuilder:
         self._tracks: list[tuple[Any, ...]] = []
         self._tables: dict[str, t.Table] = {}
         self._slices: dict[str, npt.NDArray[Any]] = {}
+        self._chosen: t.Rows | None = None
         self._flow_points: list[tuple[t.FlowKind, tuple[t.I32, t.I64], tuple[t.I32, t.I64]]] = []
         self._hlo: tuple[bytes, ...] = ()
 
@@ -72,9 +73,12 @@ class TraceBuilder:
         """The text behind a dictionary code."""
         return self._strings[code]
 
-    def slices(self, **columns: npt.NDArray[Any]) -> None:
-        """Set the slices: every column of ``tables.Slices`` but depth and parent; nullable ones may be left out."""
-        self._slices = columns
+    def slices(self, chosen: t.Rows | None = None, /, **columns: npt.NDArray[Any]) -> None:
+        """Set the slices: every column of ``tables.Slices`` but depth and parent; nullable ones may be left out.
+
+        Of columns that are longer than ``chosen`` these rows are the slices; they are copied when the trace is built.
+        """
+        self._slices, self._chosen = columns, chosen
 
     def table(self, table: t.Table) -> None:
         """Set any other table, with slice ids as positions in the columns given to ``slices``."""
@@ -114,6 +118,10 @@ class TraceBuilder:
         check(trace)
         return trace
 
+    def _compact(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A column of the slices alone."""
+        return column if self._chosen is None or len(column) == self._chosen.size else column[self._chosen]
+
     def _bound_flows(self, flows: t.Flows, slices: t.Slices) -> t.Flows:
         columns: tuple[list[Any], ...] = ([flows.kind], [flows.source], [flows.target])
         for kind, source, target in self._flow_points:
@@ -137,7 +145,8 @@ class TraceBuilder:
         given = self._slices
         if not given or len(given["track"]) == 0:
             return t.Slices.empty(), np.empty(0, np.int32)
-        order = _slice_order(given["track"], given["start_ns"], given["dur_ns"])
+        order = _slice_order(*(self._compact(given[name]) for name in ("track", "start_ns", "dur_ns")))
+        chosen = order if self._chosen is None else self._chosen[order]
         new_id = np.empty(order.size, np.int32)
         new_id[order] = np.arange(order.size, dtype=np.int32)
         columns: dict[str, npt.NDArray[Any]] = {}
@@ -145,7 +154,9 @@ class TraceBuilder:
             dtype = t.dtype_of(declared)
             if declared.name in given:
                 # Popped, so that a large trace is never held twice.
-                columns[declared.name] = given.pop(declared.name)[order].astype(dtype, copy=False)
+                values = given.pop(declared.name)
+                values = values[order if len(values) == order.size else chosen]
+                columns[declared.name] = values.astype(dtype, copy=False)
             elif declared.name not in ("depth", "parent"):
                 columns[declared.name] = np.full(order.size, t.NULL if dtype == np.int64 else -1, dtype)
         tolerance = resolution_ns if resolution_ns > 1 else 1
@@ -159,16 +170,20 @@ def _slice_order(track: t.I32, start: t.I64, dur: t.I64) -> t.Rows:
     span = int(start.max()) - int(start.min()) + 1
     if span * (int(track.max()) + 1) < 1 << 62:
         # One key instead of three: files are nearly sorted, and a stable sort of one column profits from it.
-        key = track.astype(np.int64) * span + (start - start.min())
+        key = track.astype(np.int64)
+        key *= span
+        key += start
+        key -= start.min()
         order = np.argsort(key, kind="stable")
-        tied = np.flatnonzero(np.diff(key[order]) == 0)
+        key = key[order]
+        tied = np.flatnonzero(key[1:] == key[:-1])
         if tied.size == 0:
             return order
         in_tie = np.zeros(order.size, np.bool_)
         in_tie[tied] = in_tie[tied + 1] = True
         rows = np.flatnonzero(in_tie)
         within = order[rows]
-        order[rows] = within[np.lexsort((within, -dur[within], key[within]))]
+        order[rows] = within[np.lexsort((within, -dur[within], key[rows]))]
         return order
     return np.lexsort((-dur, start, track))
 

@@ -72,7 +72,7 @@ def test_no_dialect_fails(found: list[dict[str, Any]], root: dict[str, Any], cat
         source = Source(str(path))
         read = with_samples(read_events(source), source)
         for dialect in DIALECTS:
-            trace = dialect.to_trace(read)
+            trace = dialect.fill(read)()
             said = trace.completeness
             kept = sum(loss.count for loss in said.losses if loss.code in ("flow_open", "event_empty"))
             lost = sum(loss.lost_events for loss in said.losses if not loss.damaged)

@@ -36,8 +36,10 @@ class ArgumentColumns:
 
     def external_ids(self, rows: t.Rows) -> t.I64:
         """The id of the op an event belongs to; 2021 wrote it in lower case."""
-        new, old = self.at("External id", rows), self.at("external id", rows)
-        return np.where(new == t.NULL, old, new)
+        new = self.at("External id", rows)
+        if len(self.rows("external id")) == 0:
+            return new
+        return np.where(new == t.NULL, self.at("external id", rows), new)
 
     def correlations(self, rows: t.Rows) -> t.I64:
         """The id that a launch and its device ops share; XLA spells it its own way."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from stepscope.formats.chrome.arguments import ArgumentColumns
 from stepscope.formats.chrome.arrows import FLOW_KINDS, arrows
-from stepscope.formats.chrome.events import RawEvents
+from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.samples import series_names
 from stepscope.formats.chrome.sorting import ChromeFate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import among
-from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
+from stepscope.trace.trace import Completeness, Device, Info, Loss
 
 Identifier = int | str | None
 Lane = tuple[Identifier, Identifier]
@@ -41,14 +42,14 @@ class Conversion(ABC):
         self.kinds = self.kinds_of_events()
         self.track_of_lane = self.tracks()
 
-    def trace(self) -> Trace:
-        """The trace."""
+    def filled(self) -> Filled:
+        """Make all tables."""
         fate = self.fate
-        self._slices()
         launched = self.tables()
         self._points(np.flatnonzero(fate.counters), np.flatnonzero(fate.instants))
         repeated, connected = self._flows(fate.flows, launched)
         info = self.info()
+        self._slices()  # last: what the other tables need for a moment is free again
         counts = {
             "slices": self.rows.size + fate.ends.sum(),
             "memory": fate.memory.sum(),
@@ -63,7 +64,7 @@ class Conversion(ABC):
             {name: int(n) for name, n in counts.items() if n},
             tuple(self.sorting.losses),
         )
-        return self.builder.build(info, completeness)
+        return partial(self.builder.build, info, completeness)
 
     # --- what a dialect says --------------------------------------------------------------------------------------
 
@@ -146,15 +147,16 @@ class Conversion(ABC):
     def _slices(self) -> None:
         e, rows = self.events, self.rows
         self.builder.slices(
+            rows,
             track=self.track_of(rows),
             start_ns=e.ts_ns[rows] - self.origin,
-            dur_ns=e.dur_ns[rows],
+            dur_ns=e.dur_ns,
             name=self.names(rows),
-            kind=self.kinds[rows],
-            category=e.category[rows],
+            kind=self.kinds,
+            category=e.category,
             correlation=self.columns.correlations(rows),
             external_id=self.columns.external_ids(rows),
-            offset=e.offset[rows],
+            offset=e.offset,
         )
 
     def _points(self, counters: t.Rows, instants: t.Rows) -> None:

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from stepscope.record import record
-from stepscope.trace.trace import ANY_EVENTS, Trace
+from stepscope.trace.trace import ANY_EVENTS
 
 if TYPE_CHECKING:
-    from stepscope.formats.chrome.events import RawEvents
+    from stepscope.formats.chrome.events import Filled, RawEvents
 
 OF_EVENT = ("id", "id2")
 """Keys of an event itself, which connect events; all others are keys of its ``args``."""
@@ -24,7 +24,7 @@ class Dialect:
     name: str
     """What ``Info.format`` says."""
     home: str
-    """The module among the formats that has ``recognise`` and ``to_trace``; imported when it is asked."""
+    """The module among the formats that has ``recognise`` and ``fill``; imported when it is asked."""
     keys: tuple[str, ...] = ()
     """Its arguments that become columns, as ``args`` spells them; everything else stays in the file."""
 
@@ -32,10 +32,10 @@ class Dialect:
         """Whether the events are this producer's."""
         return bool(self._home.recognise(events))
 
-    def to_trace(self, events: RawEvents) -> Trace:
-        """The trace of this producer's events."""
-        trace: Trace = self._home.to_trace(events)
-        return trace
+    def fill(self, events: RawEvents) -> Filled:
+        """Make the tables of this producer's events."""
+        filled: Filled = self._home.fill(events)
+        return filled
 
     @property
     def _home(self) -> Any:

@@ -6,6 +6,7 @@ damage and stands in where numba is missing. Both give the same columns for the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from stepscope.record import record
 from stepscope.trace.tables import F64, I32, I64, U8, Bools
+from stepscope.trace.trace import Trace
 
 
 @record
@@ -105,3 +107,8 @@ class RawEvents:
     def argument(self, key: str) -> ArgumentColumn:
         """The argument of that key, empty where no event has it."""
         return self.arguments.get(key) or ArgumentColumn.empty()
+
+
+Filled = Callable[[], Trace]
+"""Builds the trace of events that have all become rows of its tables. Only this is kept of them by then: a large file's
+events and its trace are never held at once."""

@@ -13,14 +13,14 @@ import re
 import numpy as np
 
 from stepscope.formats.chrome.conversion import Conversion
-from stepscope.formats.chrome.events import RawEvents
+from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.kineto_schema import describe_run, whole
 from stepscope.formats.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.names.hosts import step_marker
 from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
-from stepscope.trace.trace import ANY_EVENTS, Info, Trace
+from stepscope.trace.trace import ANY_EVENTS, Info
 
 PYTHON_CATEGORY = "FEE"
 """VizTracer's "function entry and exit"."""
@@ -37,9 +37,9 @@ def recognise(_events: RawEvents) -> bool:
     return True
 
 
-def to_trace(events: RawEvents) -> Trace:
-    """Make a trace of the raw events; every event ends in a table or in the completeness record."""
-    return _Conversion(events).trace()
+def fill(events: RawEvents) -> Filled:
+    """Make the tables of the raw events; every event ends in one or in the completeness record."""
+    return _Conversion(events).filled()
 
 
 class _Conversion(Conversion):

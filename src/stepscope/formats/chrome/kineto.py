@@ -16,7 +16,7 @@ import numpy.typing as npt
 from stepscope.formats.chrome import kineto_schema as schema
 from stepscope.formats.chrome import own
 from stepscope.formats.chrome.conversion import Conversion
-from stepscope.formats.chrome.events import RawEvents
+from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.kineto_kinds import kinds_of
 from stepscope.formats.chrome.launches import by_correlation, set_launches
 from stepscope.formats.chrome.python_lines import frames_of, looks_of
@@ -25,7 +25,7 @@ from stepscope.names.versions import Range, of_kineto
 from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.codes import grouped, used_codes
-from stepscope.trace.trace import Info, Loss, Trace
+from stepscope.trace.trace import Info, Loss
 
 _STREAM = regex(r"stream (\d{1,18})(?!\S)")
 _DEVICES = 1 << 31
@@ -40,9 +40,9 @@ def recognise(events: RawEvents) -> bool:
     return any(events.strings[code].lower() in schema.CATEGORIES for code in used.tolist())
 
 
-def to_trace(events: RawEvents) -> Trace:
-    """Make a trace of the raw events; every event ends in a table or in the completeness record."""
-    return _Conversion(events).trace()
+def fill(events: RawEvents) -> Filled:
+    """Make the tables of the raw events; every event ends in one or in the completeness record."""
+    return _Conversion(events).filled()
 
 
 class _Conversion(Conversion):

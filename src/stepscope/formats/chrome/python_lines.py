@@ -26,9 +26,8 @@ def frames_of(conversion: Conversion) -> t.Frames:
     """The frames of which more is known than their name."""
     rows = conversion.rows_of(t.Kind.PYTHON_FRAME, t.Kind.MODULE)
     columns = conversion.columns
-    stated, begun = columns.at(CALL_LINE, rows), columns.at(BEGUN, rows)
-    if (stated != t.NULL).any() or (begun != t.NULL).any():
-        line, before = stated, begun == t.Begun.BEFORE
+    if conversion.rows_with(CALL_LINE, BEGUN).size:
+        line, before = columns.at(CALL_LINE, rows), columns.at(BEGUN, rows) == t.Begun.BEFORE
     else:
         ids = columns.at("Python id", rows)
         line = _given(conversion, ids)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.formats.chrome.conversion import Conversion
-from stepscope.formats.chrome.events import RawEvents
+from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.formats.chrome.kineto_schema import describe_run
 from stepscope.formats.chrome.launches import by_correlation, set_launches
@@ -33,7 +33,7 @@ from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped, used_codes
-from stepscope.trace.trace import Device, Info, Loss, Trace
+from stepscope.trace.trace import Device, Info, Loss
 
 FORMAT = "XLA trace JSON"
 EVENT_CAPS = (1_000_000, 5_000_000)
@@ -54,9 +54,9 @@ def recognise(events: RawEvents) -> bool:
     return any(_PLANE.match(events.raws[code]) for code in codes.tolist() if code >= 0)
 
 
-def to_trace(events: RawEvents) -> Trace:
-    """Make a trace of the raw events; every event ends in a table or in the completeness record."""
-    return _Conversion(events).trace()
+def fill(events: RawEvents) -> Filled:
+    """Make the tables of the raw events; every event ends in one or in the completeness record."""
+    return _Conversion(events).filled()
 
 
 @record

@@ -13,7 +13,7 @@ import numpy as np
 
 from stepscope.formats.chrome.arguments import ArgumentColumns
 from stepscope.formats.chrome.dialects import NODE_INPUTS
-from stepscope.formats.chrome.events import RawEvents
+from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.samples import series_names
 from stepscope.formats.tf1.graph import graph_trace
 from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Readings, Tf1Recording
@@ -45,9 +45,10 @@ def recognise(events: RawEvents) -> bool:
     return bool((is_op & np.isin(events.lane, lanes)).any())
 
 
-def to_trace(events: RawEvents) -> Trace:
-    """The trace of a Timeline's events; every event ends in a table or in the completeness record."""
-    return _Timeline(events).trace()
+def fill(events: RawEvents) -> Filled:
+    """Take a Timeline's events; every event ends in a table or in the completeness record."""
+    trace = _Timeline(events).trace()
+    return lambda: trace
 
 
 def _process_names(events: RawEvents) -> dict[int | str | None, str]:
