@@ -17,8 +17,9 @@ from stepscope.compiled import kernel
 from stepscope.names.callbacks import named_callback
 from stepscope.names.frames import names_function
 from stepscope.record import record
-from stepscope.trace.codes import among, distinct, grouped, mapped
+from stepscope.trace.codes import among, distinct, grouped, mapped, marked
 from stepscope.trace.forest import inherit, innermost_at, outermost, rows_of_track
+from stepscope.trace.sparse import PerSlice, places
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -96,11 +97,12 @@ class CodeLines:
         return among(self._trace.slices.kind, _PYTHON)
 
     @cached_property
-    def _call_line(self) -> I64:
-        """Per slice, and at the end for none."""
-        lines = np.full(len(self._trace.slices) + 1, NULL, np.int64)
-        lines[self._trace.frames.slice] = self._trace.frames.call_line
-        return lines
+    def _call_line(self) -> PerSlice[np.int64]:
+        frames = self._trace.frames
+        at = places(marked(frames.slice, len(self._trace.slices)))
+        lines = np.full(int(at.max(initial=-1)) + 2, NULL, np.int64)
+        lines[at[frames.slice]] = frames.call_line
+        return PerSlice(at, lines)
 
     def _at(self, functions: I32, times: I64) -> I64:
         """The line that a function was at at an instant, by the call that it was in, else by looks."""

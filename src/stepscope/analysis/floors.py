@@ -19,6 +19,7 @@ from stepscope.analysis.roofline import OpRoof, Work, op_roofs
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.record import record
 from stepscope.trace.codes import distinct
+from stepscope.trace.sparse import PerSlice
 from stepscope.trace.tables import F64, I64, NULL, Rows
 
 _SIXTEEN_BITS = ("fp16", "bf16")
@@ -118,7 +119,7 @@ def reached_ns(work: Work, target: str) -> F64:
     return shortest * _share_of_op(work)
 
 
-def _known(work: Work, column: I64) -> F64:
+def _known(work: Work, column: PerSlice[np.int64]) -> F64:
     owned = column[work.owner]
     return np.where((work.owner >= 0) & (owned != NULL), owned, 0).astype(np.float64)
 

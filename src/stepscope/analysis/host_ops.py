@@ -70,14 +70,16 @@ def _own_time(trace: Trace, computes: Bools, least_ns: int) -> I64:
     order = np.argsort(around, kind="stable")
     inner, around = inner[order], around[order]
     first = np.append(True, np.diff(around) != 0)[: around.size]
-    start, end = slices.start_ns, slices.start_ns + slices.dur_ns
-    before = np.where(first, start[around], np.roll(end[inner], 1))
-    longest = np.zeros(len(slices), np.int64)
-    np.maximum.at(longest, around, start[inner] - before)
+    start, dur = slices.start_ns, slices.dur_ns
+    end = start[inner] + dur[inner]
+    before = np.where(first, start[around], np.roll(end, 1))
+    own = np.zeros(len(slices), np.int64)
+    np.maximum.at(own, around, start[inner] - before)
     last = np.append(first[1:], True)[: around.size]
-    np.maximum.at(longest, around[last], end[around[last]] - end[inner[last]])
-    own = np.where(longest >= least_ns, longest, 0)
+    np.maximum.at(own, around[last], start[around[last]] + dur[around[last]] - end[last])
+    own[own < least_ns] = 0
     has_inner = marked(around, len(slices))
     leaves = ops[~has_inner[ops]]
     own[leaves] = slices.dur_ns[leaves]
-    return np.where(computes, own, 0)
+    own[~computes] = 0
+    return own

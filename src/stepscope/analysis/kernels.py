@@ -13,6 +13,7 @@ from stepscope.names.kernels import KernelTraits, Tri, describe, op_precision
 from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
+from stepscope.trace.sparse import PerSlice
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -210,11 +211,12 @@ def op_precisions(trace: Trace) -> I32:
     return inherit(own, trace.slices.parent)
 
 
-def with_formats(precisions: I32, place: I32, formats: list[str | None]) -> I32:
+def with_formats(precisions: I32, place: PerSlice[np.int32], formats: list[str | None]) -> I32:
     """``op_precisions`` with the number formats of instructions for the slices that execute them (``place``)."""
     numbers = [_PRECISIONS.index(name) if name in _PRECISIONS else -1 for name in formats]
-    told = np.array([*numbers, -1], np.int32)[place]
-    return np.where(told >= 0, told, precisions)
+    told, slices, stated = np.array([*numbers, -1], np.int32)[place.values[:-1]], place.slices, precisions.copy()
+    stated[slices[told >= 0]] = told[told >= 0]
+    return stated
 
 
 def _precision_number(input_types: str) -> int:

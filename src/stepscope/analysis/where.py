@@ -236,18 +236,23 @@ class Locator:
             ops = np.where(ops >= 0, ops, outermost(told, slices.parent))
         frames = self._nearest_frame()
         modules, annotations = self._nearest(slices.kind == Kind.MODULE), self._nearest(self._is_annotation())
-        stacks = np.full(len(slices), -1, np.int32)
-        stacks[self.trace.host_ops.slice] = self.trace.host_ops.call_stack
-        stacks = inherit(stacks, slices.parent)
+        none = np.broadcast_to(np.int32(-1), len(slices))  # one number: most profiles have neither stacks nor sources
+        stacks, recorded = none, self.trace.host_ops
+        if (recorded.call_stack >= 0).any():
+            stacks = np.full(len(slices), -1, np.int32)
+            stacks[recorded.slice] = recorded.call_stack
+            stacks = inherit(stacks, slices.parent)
         forward = forward_of(self.trace)
         bare = (frames < 0) & (stacks < 0) & (forward >= 0)
-        for column in (frames, modules, annotations, stacks):
+        for column in (frames, modules, annotations, *([] if stacks is none else [stacks])):
             missing = bare & (column < 0)
             column[missing] = column[forward[missing]]
         asking = np.arange(len(slices), dtype=np.int32)
         asking[bare] = forward[bare]
-        compiled, sources = self.trace.xla_ops, np.full(len(slices), -1, np.int32)
-        sources[compiled.slice] = compiled.source
+        compiled, sources = self.trace.xla_ops, none
+        if len(compiled):
+            sources = np.full(len(slices), -1, np.int32)
+            sources[compiled.slice] = compiled.source
         modules[compiled.slice] = np.where(compiled.scope >= 0, compiled.scope, modules[compiled.slice])
         return frames, self._name(ops), modules, annotations, stacks, sources, asking
 

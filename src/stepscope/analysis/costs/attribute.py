@@ -17,8 +17,9 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.hlo.executions import leads, places_of
 from stepscope.analysis.hlo.programs import ProgramPlace, TracePrograms
 from stepscope.record import record
-from stepscope.trace.codes import grouped, mapped
+from stepscope.trace.codes import grouped, mapped, marked
 from stepscope.trace.forest import holding, inherit
+from stepscope.trace.sparse import PerSlice, places
 from stepscope.trace.tables import I32, I64, NULL, Rows
 from stepscope.trace.trace import Trace
 
@@ -27,23 +28,23 @@ KINDS = tuple(CostKind)
 
 @record
 class OpCosts:
-    """What host ops cost; arrays have one value per slice."""
+    """What host ops cost."""
 
     calls: list[Cost | None]
     """The distinct calls."""
-    call: I32
+    call: PerSlice[np.int32]
     """Which of them a slice is, -1 for slices without a cost or with one that XLA worked out."""
-    kind: I32
+    kind: PerSlice[np.int32]
     """Place in ``KINDS``, -1 for slices without a cost."""
-    flops: I64
-    bytes: I64
-    dims: I32
+    flops: PerSlice[np.int64]
+    bytes: PerSlice[np.int64]
+    dims: PerSlice[np.int32]
     """Recorded shapes of the inputs (a code into the trace's strings), -1 where there are none."""
     compiled: list[ProgramPlace]
     """The distinct instructions that ops are by their programs."""
-    place: I32
+    place: PerSlice[np.int32]
     """Which of them a slice is, -1 for none."""
-    lead: I32
+    lead: PerSlice[np.int32]
     """Of what executes an instruction, the slice whose cost it shares, else -1."""
 
     def place_of(self, slice: int) -> ProgramPlace | None:
@@ -53,49 +54,66 @@ class OpCosts:
 
 def op_costs(trace: Trace, programs: TracePrograms) -> OpCosts:
     """The cost of every host op with a formula and recorded shapes, and of every op of a program that is known."""
-    ops, slices, n = trace.host_ops, trace.slices, len(trace.slices)
-    told = mapped(slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_)
+    ops, compiled = trace.host_ops, trace.xla_ops
+    told = mapped(trace.slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_)
     rows = np.flatnonzero(told & (ops.input_dims >= 0))
-    calls, at = _distinct_costs(trace, rows)
-    call, dims, kind = (np.full(n, -1, np.int32) for _ in range(3))
-    flops, moved = np.full(n, NULL, np.int64), np.full(n, NULL, np.int64)
-    of = ops.slice[rows]
-    call[of], dims[of] = at, ops.input_dims[rows]
-    kind[of] = np.array([-1 if c is None else KINDS.index(c.kind) for c in calls], np.int32)[at]
-    flops[of] = np.array([NULL if c is None or c.flops is None else c.flops for c in calls], np.int64)[at]
-    moved[of] = np.array([NULL if c is None or c.bytes is None else c.bytes for c in calls], np.int64)[at]
-    for code in np.unique(kind[ops.slice[rows]]).tolist():
-        chosen = kind == code
-        kind[chosen & holding(chosen, slices.parent)] = -1
-    places, place, lead = _compiled(trace, programs, kind, flops, moved)
-    return OpCosts(calls, call, kind, flops, moved, dims, places, place, lead)
+    calls, which = _distinct_costs(trace, rows)
+    at = places(marked(np.concatenate((ops.slice[rows], compiled.slice)), len(trace.slices)))
+    count = int(at.max(initial=-1)) + 2
+    of = at[ops.slice[rows]]
+    call, dims, kind = (np.full(count, -1, np.int32) for _ in range(3))
+    flops, moved = np.full(count, NULL, np.int64), np.full(count, NULL, np.int64)
+    call[of], dims[of] = which, ops.input_dims[rows]
+    kind[of] = np.array([-1 if c is None else KINDS.index(c.kind) for c in calls], np.int32)[which]
+    flops[of] = np.array([NULL if c is None or c.flops is None else c.flops for c in calls], np.int64)[which]
+    moved[of] = np.array([NULL if c is None or c.bytes is None else c.bytes for c in calls], np.int64)[which]
+    costed = np.flatnonzero(at >= 0)
+    for code in np.unique(kind[of]).tolist():
+        chosen = np.flatnonzero(kind[:-1] == code)
+        holds = holding(marked(costed[chosen], len(trace.slices)), trace.slices.parent)
+        kind[chosen[holds[costed[chosen]]]] = -1
+    known, place, lead = _compiled(trace, programs, at, (kind, flops, moved))
+    return OpCosts(
+        calls=calls,
+        call=PerSlice(at, call),
+        kind=PerSlice(at, kind),
+        flops=PerSlice(at, flops),
+        bytes=PerSlice(at, moved),
+        dims=PerSlice(at, dims),
+        compiled=known,
+        place=PerSlice(at, place),
+        lead=PerSlice(at, lead),
+    )
 
 
 def _compiled(
-    trace: Trace, programs: TracePrograms, kind: I32, flops: I64, moved: I64
+    trace: Trace, programs: TracePrograms, place_of: I32, columns: tuple[I32, I64, I64]
 ) -> tuple[list[ProgramPlace], I32, I32]:
     """Set what ops of modules compiled by XLA cost; what the profile records of them counts before their program. The
     halves of what runs on its own (copy-start, copy-done) cost nothing: their time is not that of the work."""
-    ops, n = trace.xla_ops, len(trace.slices)
+    ops, own = trace.xla_ops, place_of[trace.xla_ops.slice]
+    kind, flops, moved = columns
     whole = ~mapped(ops.category, trace.strings, is_half, np.bool_)
     says = whole & ((ops.flops != NULL) | (ops.bytes_accessed != NULL))
-    places, at = places_of(trace, programs)
-    once = np.array([one is not None and one.runs_once for one in places] + [False])
-    known = np.array([one is not None for one in places] + [False])[at] & ~says & whole
-    lead, place = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    instructions, at = places_of(trace, programs)
+    once = np.array([one is not None and one.runs_once for one in instructions] + [False])
+    known = np.array([one is not None for one in instructions] + [False])[at] & ~says & whole
+    lead, place = np.full(kind.size, -1, np.int32), np.full(kind.size, -1, np.int32)
     of = leads(trace, at, once)
-    told = [(NULL, NULL) if one is None else _told(one) for one in [*places, None]]
+    told = [(NULL, NULL) if one is None else _told(one) for one in [*instructions, None]]
     rows = np.flatnonzero(known & (of == np.arange(len(ops))))
     for column, values in ((flops, [f for f, _ in told]), (moved, [b for _, b in told])):
-        column[ops.slice[rows]] = np.array(values, np.int64)[at[rows]]
-    kind[ops.slice[rows]] = KINDS.index(CostKind.COMPILED)
-    lead[ops.slice[known]] = ops.slice[of[known]]
-    kind[ops.slice[says]] = KINDS.index(CostKind.COMPILED)
-    flops[ops.slice[says]], moved[ops.slice[says]] = ops.flops[says], ops.bytes_accessed[says]
-    number = np.cumsum([one is not None for one in places]) - 1 if places else np.empty(0, np.int64)
-    of_place = np.array([*(int(number[i]) if one is not None else -1 for i, one in enumerate(places)), -1], np.int32)
-    place[ops.slice] = of_place[at]
-    return [one for one in places if one is not None], place, lead
+        column[own[rows]] = np.array(values, np.int64)[at[rows]]
+    kind[own[rows]] = KINDS.index(CostKind.COMPILED)
+    lead[own[known]] = ops.slice[of[known]]
+    kind[own[says]] = KINDS.index(CostKind.COMPILED)
+    flops[own[says]], moved[own[says]] = ops.flops[says], ops.bytes_accessed[says]
+    number = np.cumsum([one is not None for one in instructions]) - 1 if instructions else np.empty(0, np.int64)
+    of_place = np.array(
+        [*(int(number[i]) if one is not None else -1 for i, one in enumerate(instructions)), -1], np.int32
+    )
+    place[own] = of_place[at]
+    return [one for one in instructions if one is not None], place, lead
 
 
 def is_half(category: str) -> bool:
@@ -126,7 +144,8 @@ def _distinct_costs(trace: Trace, rows: Rows) -> tuple[list[Cost | None], Rows]:
 def owners(trace: Trace, costs: OpCosts, activity: DeviceActivity) -> I32:
     """Per op of a device, the slice of the op whose cost it shares: a host op; where XLA compiled it itself, or the
     longest of the execution it is part of."""
-    own = np.where(costs.kind >= 0, np.arange(len(costs.kind), dtype=np.int32), costs.lead).astype(np.int32)
+    own, slices = np.full(len(trace.slices), -1, np.int32), costs.kind.slices
+    own[slices] = np.where(costs.kind.values[:-1] >= 0, slices, costs.lead.values[:-1])
     around = inherit(own, trace.slices.parent)
     launched_by = np.where(activity.call >= 0, around[activity.call], -1)
     return np.asarray(np.where(own[activity.slice] >= 0, own[activity.slice], launched_by), np.int32)

@@ -1,0 +1,40 @@
+"""Columns of all slices of which few have a value."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from stepscope.record import record
+from stepscope.trace.tables import I32, Bools, Rows
+
+Value = TypeVar("Value", bound=np.generic)
+
+
+@record
+class PerSlice(Generic[Value]):
+    """A value for every slice, asked for as of an array; columns of one kind share ``at``."""
+
+    at: I32
+    """Per slice its place in ``values``, rising; -1 for none."""
+    values: npt.NDArray[Value]
+    """Those of the slices that have one, and at the end that of all others."""
+
+    def __getitem__(self, slices: npt.NDArray[Any] | int) -> npt.NDArray[Value]:
+        """The values of slices; of -1 that of the last slice, as of an array."""
+        return np.asarray(self.values[self.at[slices]])
+
+    @property
+    def slices(self) -> Rows:
+        """Those that have a value, each with that at its place."""
+        return np.flatnonzero(self.at >= 0)
+
+
+def places(has: Bools) -> I32:
+    """What columns of the slices that have a value share."""
+    at = np.cumsum(has, dtype=np.int32)
+    at -= 1
+    at[~has] = -1
+    return at
