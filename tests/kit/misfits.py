@@ -74,6 +74,7 @@ MISFITS = tuple(
             "NVIDIA's alone",
         ),
         (r"amd-smi|rccl-tests|PYTORCH_HIP_ALLOC|HIP_VISIBLE|rocm-smi", _not_of("AMD"), "AMD's alone"),
+        (r"torch\.cuda\b(?!\.amp)|CUDAGraph", _not_of("NVIDIA", "AMD"), "does nothing on other devices"),
         (r"xla_gpu", _not_of("NVIDIA", "AMD"), "XLA knows it for GPUs alone"),
         (r"ProfilerActivity\.XPU", _not_of("Intel"), "Intel's alone"),
         (r"(?<!\w)torch\.(?!_xla)|\baten::", _not_with("PyTorch", "PyTorch/XLA"), "another framework's"),

@@ -263,8 +263,8 @@ SEGMENTS = (
 ALLOCATIONS: Remedies = {
     PYTORCH: (
         """\
-Let the allocator's cache serve every step: fixed shapes (pad or bucket), no `torch.cuda.empty_cache()` in the loop,
-and let freed memory serve other sizes:""",
+Let the allocator's cache serve every step: fixed shapes (pad or bucket), no `empty_cache()` in the loop, and
+let freed memory serve other sizes:""",
         *SEGMENTS,
         "Calls that free memory beside such that take it mean that it is short: a smaller batch is the cure.",
         RemedyPart("So is activation checkpointing.", purposes=TRAINS),

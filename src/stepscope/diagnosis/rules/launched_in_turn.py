@@ -6,9 +6,19 @@ from stepscope.analysis.balance import Balance, balance, worth_telling
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import FINDING_SHARE
-from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
+from stepscope.diagnosis.remedies import (
+    AMD,
+    INFERS,
+    NVIDIA,
+    PYTORCH,
+    RUNS,
+    TENSORFLOW,
+    TRAINS,
+    Remedies,
+    RemedyPart,
+    remedy,
+)
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns
 
@@ -41,6 +51,12 @@ Runs of launches per step and device up to which devices are launched in turn: 1
     example="A loop over devices that runs the model on each.",
 )
 
+_GRAPHS = RemedyPart(
+    "In one process, captured graphs (`torch.cuda.graph`) take one call each.",
+    purposes=RUNS,
+    since=(1, 10),
+    vendors=(*NVIDIA, *AMD),
+)
 _CURE: Remedies = {
     PYTORCH: (
         RemedyPart(
@@ -50,12 +66,8 @@ _CURE: Remedies = {
         ),
         RemedyPart("Use a process per device: each launches for its own.", purposes=INFERS, certain=True),
         RemedyPart("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
-        "Within one process, launch from a thread per device,",
-        RemedyPart(
-            "or launch captured graphs (`torch.cuda.graph`), which takes one call.", purposes=RUNS, since=(1, 10)
-        ),
-        RemedyPart("not from one for all.", purposes=RUNS, before=(1, 10)),
-        RemedyPart("not from one for all.", purposes=(Purpose.CAPTURE,), certain=True),
+        "Within one process, launch from a thread per device, not from one for all.",
+        _GRAPHS,
     ),
     TENSORFLOW: """\
 Give each device its own launching threads, apart from those that run the input pipeline:
@@ -78,9 +90,7 @@ _THREADS: Remedies = {
             certain=True,
         ),
         RemedyPart("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
-        RemedyPart(
-            "In one process, captured graphs (`torch.cuda.graph`) take one call each.", purposes=RUNS, since=(1, 10)
-        ),
+        _GRAPHS,
     ),
     TENSORFLOW: _CURE[TENSORFLOW],
     None: "Launch from a process per device, or see what makes the launching threads wait for each other.",

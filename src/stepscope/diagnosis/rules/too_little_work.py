@@ -7,11 +7,22 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.dispatch import dispatching, waiting_for_launches
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Remedies, RemedyPart, remedy
+from stepscope.diagnosis.remedies import (
+    AMD,
+    INFERS,
+    JAX,
+    NVIDIA,
+    PYTORCH,
+    RUNS,
+    TENSORFLOW,
+    TRAINS,
+    Remedies,
+    RemedyPart,
+    remedy,
+)
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns
 from stepscope.whatif.limits import LAUNCH_GAP_NS
@@ -56,9 +67,13 @@ _FIX: Remedies = {
     PYTORCH: (
         _MORE,
         _MORE_WITHOUT_TRAINING,
-        RemedyPart("or a step that one launch runs (`torch.cuda.CUDAGraph`).", purposes=RUNS, since=(1, 10)),
-        RemedyPart("or fewer and larger ops.", purposes=RUNS, before=(1, 10)),
-        RemedyPart("or fewer and larger ops.", purposes=(Purpose.CAPTURE,), certain=True),
+        "or fewer and larger ops.",
+        RemedyPart(
+            "A captured graph (`torch.cuda.CUDAGraph`) runs a step by one launch.",
+            purposes=RUNS,
+            since=(1, 10),
+            vendors=(*NVIDIA, *AMD),
+        ),
         _OR_CPU,
     ),
     JAX: (_MORE, _MORE_WITHOUT_TRAINING, "or several steps in one call (`jax.lax.scan`).", _OR_CPU),
