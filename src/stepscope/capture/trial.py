@@ -89,7 +89,7 @@ class Trial:
 
     def _wait(self) -> None:
         """Until what was asked for is computed: JAX and devices run behind, by dozens of steps, if nothing is read."""
-        with suppress(Exception):  # What was donated is gone; an older version may not know how.
+        with suppress(RuntimeError, AttributeError):  # What was donated is gone; an older version may not know how.
             if self._result is not None and (jax := _loaded("jax")) is not None:
                 jax.block_until_ready(self._result)
             if (torch := _loaded("torch")) is not None and torch.cuda.is_initialized():
