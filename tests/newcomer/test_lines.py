@@ -53,8 +53,8 @@ JOBS = {
 }
 """With the environment each runs in."""
 LESS = dict.fromkeys(("lines_jax", "lines_tensorflow", "lines_keras"), 0.9)
-"""Where looks alone tell lines: C calls, of which JAX records no line, and Python of TensorFlow's jobs. At their share of
-the time looks are rarer where they are dear: most runs have .95 and more, the best of three of TensorFlow had .946."""
+"""Where looks alone tell lines: C calls, of which JAX records no line, and Python of TensorFlow's jobs. At their share
+of the time looks are rarer where they are dear: most runs have .95 and more, TensorFlow's best of three had .946."""
 PROFILES = {"torch": "*.trace.json.gz", "jax": "*.xplane.pb", "tensorflow": "*.xplane.pb"}
 
 
