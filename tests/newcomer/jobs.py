@@ -84,7 +84,7 @@ JOBS = {
         "input_bound",
         ("# the cause", "# and what calls it"),
         cost_share=(0.15, 0.7),
-        cures=(Cure("a worker that makes them ahead", ("--ahead",)),),
+        cures=(Cure("a worker that makes them ahead", ("--ahead",), option="the batches"),),
         not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
     "iterator_input": Job(

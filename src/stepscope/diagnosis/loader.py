@@ -37,7 +37,7 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     best = batches.best()
     if known.by_loop:
         return _made_in_loop(facts, finding, known, step, batches)
-    title = f"{_workers(best.workers)} make the batches"
+    title = _made_by(best.workers)
     options = {"workers": Option(title, best.step_ns, best.best_ns, best.workers)}
     if known.function is not None:
         name = known.function.frame.function
@@ -69,7 +69,7 @@ def _made_in_loop(facts: Facts, finding: Finding, known: Loading, step: int, bat
     options: tuple[Option, ...] = (cheaper,)
     fix, left = finding.fix, step
     if step - best.step_ns >= least_told(step) and best.step_ns > rest:
-        workers = Option(f"{_workers(best.workers)} make the batches", best.step_ns, best.best_ns, best.workers)
+        workers = Option(_made_by(best.workers), best.step_ns, best.best_ns, best.workers)
         options, left = (cheaper, workers), best.step_ns
         fix = f"{_said(facts, best, batches)} Cheaper code saves all of it at most.\n{_with_number(fix, best)}"
     finding = replace(finding, fix=fix, options=options)
@@ -151,9 +151,13 @@ def _said(facts: Facts, best: WithWorkers, batches: Batches) -> str:
         else "where there are as many cores for them (how many there are was not recorded)"
     )
     least, most = format_ns(best.best_ns), format_ns(best.step_ns)
-    leave = most if least == most else f"{least} to {most}"
+    left = most if least == most else f"{least} to {most}"
     making, who = format_ns(round(batches.making_ns)), _workers(best.workers)
-    return f"A batch takes {making} to make: {who} {of} leave {leave} per step."
+    return f"A batch takes {making} to make: {who} {of} {'leaves' if best.workers == 1 else 'leave'} {left} per step."
+
+
+def _made_by(workers: int) -> str:
+    return f"{_workers(workers)} {'makes' if workers == 1 else 'make'} the batches"
 
 
 def _workers(count: int) -> str:
