@@ -227,3 +227,10 @@ def test_without_shapes_nothing_has_a_cost():
     assert (costs.kind.values == -1).all()
     assert (costs.flops.values == NULL).all()
     assert owners(facts.trace, costs, facts.activities[0]).tolist() == [-1]
+
+
+def test_a_column_of_costs_is_not_compared_as_a_whole():
+    facts = facts_of(TraceDrawing().events())
+    costs = op_costs(facts.trace, TracePrograms(facts.trace))
+    with pytest.raises(TypeError, match="values of slices"):
+        assert costs.kind == KINDS.index("gemm")

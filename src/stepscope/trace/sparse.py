@@ -22,6 +22,11 @@ class PerSlice(Generic[Value]):
     values: npt.NDArray[Value]
     """Those of the slices that have one, and at the end that of all others."""
 
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("compare the values of slices: no column is compared as a whole")
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __getitem__(self, slices: npt.NDArray[Any] | int) -> npt.NDArray[Value]:
         """The values of slices; of -1 that of the last slice, as of an array."""
         return np.asarray(self.values[self.at[slices]])
