@@ -23,7 +23,7 @@ from stepscope.trace.trace import Trace
 from tests.kit.drawing import draw
 from tests.kit.events import Event
 from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
+from tests.kit.planted import CASES, Planted
 from tests.kit.several import SEVERAL
 from tests.kit.traces import real_trace
 
@@ -67,9 +67,15 @@ def real_facts(name: str) -> Facts:
 
 
 @cache
+def planted_case(name: str) -> Planted:
+    """A planted case, simulated once."""
+    return (CASES | SEVERAL)[name]()
+
+
+@cache
 def planted_file(name: str) -> bytes:
     """The profile of a planted case, as PyTorch writes it."""
-    return write_kineto((CASES | SEVERAL)[name]().events)
+    return write_kineto(planted_case(name).events)
 
 
 @cache

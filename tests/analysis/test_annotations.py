@@ -19,6 +19,7 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.planted import CASES
 from tests.kit.random_traces import random_traces
+from tests.kit.some import some
 from tests.kit.traces import KINETO_TRACES
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.support import facts_of, facts_of_drawing, planted_facts, real_facts, real_profile
@@ -276,7 +277,7 @@ def test_own_times_and_the_rest_sum_to_the_steps(events):  # type: ignore[no-unt
         check(facts, made)
 
 
-@pytest.mark.parametrize("case", sorted(CASES))
+@pytest.mark.parametrize("case", some(sorted(CASES), 10))
 def test_planted_jobs_have_their_time_in_annotations_once(case: str):
     facts = planted_facts(case)
     made = annotation_times(facts)
@@ -304,7 +305,7 @@ def test_a_real_jobs_phases():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", ["mi300_jax_attention", "tpu_v6e_4_chips", "v100_many_processes"])
+@pytest.mark.parametrize("name", some(["mi300_jax_attention", "tpu_v6e_4_chips", "v100_many_processes"], 2))
 def test_what_a_runtime_does_on_a_python_thread_is_no_annotation(name: str):
     profile = real_profile(f"xplane/{name}.xplane.pb")
     assert isinstance(profile, stepscope.Profile)

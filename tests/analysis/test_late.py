@@ -79,6 +79,7 @@ def test_markers_that_cut_ops_are_of_another_clock(case: str):
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_markers_beside_the_profilers_own_code_are_of_another_clock():
     path = real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz")
     assert not contradictions(analyse(read_trace(path))).marked

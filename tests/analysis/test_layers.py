@@ -11,6 +11,7 @@ from stepscope.analysis.limits import LAYER_DEPTH
 from tests.kit import xla
 from tests.kit.events import Event, Stream, Thread
 from tests.kit.planted import CASES
+from tests.kit.some import some
 from tests.kit.traces import KINETO_TRACES
 from tests.support import facts_of, facts_of_drawing, planted_facts, real_facts, trace_of
 
@@ -75,7 +76,7 @@ def test_backward_kernels_belong_to_the_layer_they_differentiate(links):
     assert (found["Net_0"].own_ns, found["Net_0"].whole_ns) == (0, 210 * US)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("sampled", "cpu_only")])
+@pytest.mark.parametrize("name", some([name for name in CASES if name not in ("sampled", "cpu_only")], 10))
 def test_times_add_up_to_the_kernels(name):
     facts = planted_facts(name)
     for found in facts.layers:

@@ -21,6 +21,7 @@ from tests.diagnosis.loops import facts_with
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import US, Event, Stream, Thread
 from tests.kit.ledger import Ledger
+from tests.kit.some import some
 from tests.kit.traces import real_trace
 from tests.support import facts_of
 
@@ -413,7 +414,7 @@ def _raw(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", WITH_BLOCKS)
+@pytest.mark.parametrize("name", some(WITH_BLOCKS, 2))
 def test_real_peaks_against_the_file_itself(name: str):
     raw = _raw(name)
     use = _device(real_trace(f"kineto/{name}.json.gz"))

@@ -14,6 +14,7 @@ import pytest
 import stepscope
 from stepscope.report import finding_phrases
 from stepscope.web.sources import source_of
+from tests.kit.some import some
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLE, EXAMPLES
 
@@ -26,7 +27,7 @@ V100 = "kineto/v100_resnet50_workers0.json.gz"
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844), (1600, 900)])
+@pytest.mark.parametrize("size", some([(1280, 720), (390, 844), (1600, 900)], 1))
 def test_the_answer_is_above_the_fold(page: Page, reports: Reports, shot: Shot, size: tuple[int, int]) -> None:
     real_trace(V100)
     page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -48,6 +49,7 @@ def test_the_answer_is_above_the_fold(page: Page, reports: Reports, shot: Shot, 
     shot(page)
 
 
+@pytest.mark.slow
 def test_what_saves_most_is_not_said_to_be_first_where_the_order_of_work_begins_with_another(
     page: Page, reports: Reports
 ) -> None:
@@ -88,6 +90,7 @@ def test_prove_it_copies_the_command(page: Page, reports: Reports) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_of_the_capture_is_the_one_that_is_tried(page: Page, tmp_path: Path) -> None:
     profile = tmp_path / "a.json.gz"
     profile.write_bytes(EXAMPLE.read_bytes())

@@ -11,6 +11,7 @@ import pytest
 import stepscope
 from stepscope.report import finding_phrases, phrases
 from stepscope.units import format_ns
+from tests.kit.some import some
 from tests.kit.traces import real_trace
 from tests.support import real_profile
 from tests.web.reports import EXAMPLE
@@ -32,7 +33,7 @@ def open_page(page: Page, address: str, name: str) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", some(PAGES, 4))
 @pytest.mark.parametrize(
     "trace",
     [
@@ -79,6 +80,7 @@ def test_pages_without_their_data_say_what_to_record(page: Page, reports: Report
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_the_step_range_filters_what_has_steps(page: Page, reports: Reports) -> None:
     address = reports(V100)
     open_page(page, address, "overview?steps=6-7")
@@ -98,6 +100,7 @@ def test_the_step_range_filters_what_has_steps(page: Page, reports: Reports) -> 
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_a_finding_leads_to_its_place_in_the_trace(page: Page, reports: Reports) -> None:
     open_page(page, reports(V100), "overview")
     evidence = real_profile(V100).document()["findings"][0]["evidence"][0]
@@ -137,6 +140,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(page: Page, reports: Report
     shot(page)
 
 
+@pytest.mark.slow
 def test_the_trace_has_the_palette_of_the_pages(page: Page, reports: Reports) -> None:
     open_page(page, reports("example"), "trace")
     page.wait_for_selector(".trace-host canvas")

@@ -71,6 +71,7 @@ def test_sql_answers_what_query_answers(served: Page, profile: stepscope.Profile
     assert ask(served, "SELECT * FROM read_csv('/etc/passwd')") == []
 
 
+@pytest.mark.slow
 def test_words_are_completed_and_what_is_found_is_seen_on_the_tracks(served: Page) -> None:
     tab(served, "Ask")
     box = served.get_by_label("Query", exact=True)
@@ -143,6 +144,7 @@ def colours_of_first(page: Page) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_what_sql_found_is_a_track_of_slices_in_the_saved_report_too(
     served: Page, browser: Browser, profile: stepscope.Profile, tmp_path: Path, shot: Shot
 ) -> None:
@@ -174,6 +176,7 @@ def test_what_sql_found_is_a_track_of_slices_in_the_saved_report_too(
     other.close()
 
 
+@pytest.mark.slow
 def test_what_a_search_found_is_a_track_made_kept_and_removed_with_the_keyboard(
     page: Page, reports: Callable[[str], str], shot: Shot
 ) -> None:
@@ -215,6 +218,7 @@ def test_what_a_search_found_is_a_track_made_kept_and_removed_with_the_keyboard(
     page.wait_for_url(lambda url: "tracks=" not in url)
 
 
+@pytest.mark.slow
 def test_what_is_cut_off_of_an_answer_is_said_beside_it_and_in_the_counters_name(served: Page) -> None:
     ask(served, "SELECT a.start_ns, b.dur_ns AS other FROM host a CROSS JOIN host b LIMIT 6000")
     said = served.locator(".tv-answer [role=note]").inner_text()
@@ -254,6 +258,7 @@ def saved(page: Page) -> list[str]:
     return found[::2]
 
 
+@pytest.mark.slow
 def test_a_query_is_saved_by_name_in_the_address(page: Page, reports: Callable[[str], str]) -> None:
     opened(page, reports("example"))
     rows = ask(page, "kind=host_op group by name")
@@ -273,6 +278,7 @@ def test_a_query_is_saved_by_name_in_the_address(page: Page, reports: Callable[[
     page.wait_for_url(lambda url: "queries=" not in url)
 
 
+@pytest.mark.slow
 def test_every_page_asks_with_the_same_panel(page: Page, reports: Callable[[str], str], shot: Shot) -> None:
     opened(page, reports("example"))
     rows = ask(page, "kind=host_op group by name")
@@ -304,6 +310,7 @@ def test_every_page_asks_with_the_same_panel(page: Page, reports: Callable[[str]
     assert not page.locator(".top").get_by_role("button", name="Ask").is_visible()
 
 
+@pytest.mark.slow
 def test_pages_ask_the_server_in_sql(served: Page, profile: stepscope.Profile) -> None:
     served.get_by_role("link", name="Overview").click()
     served.get_by_role("button", name="Ask").click()

@@ -49,6 +49,7 @@ def test_the_first_view_is_of_where_the_work_is(page: Page, tmp_path: Path, shot
     assert span(page).startswith("10.2 s")
 
 
+@pytest.mark.slow
 def test_the_keys_are_shown_from_their_beginning(page: Page, reports: Reports) -> None:
     page.set_viewport_size({"width": 1000, "height": 500})
     opened(page, reports("example"))
@@ -75,6 +76,7 @@ def test_a_kept_note_asks_for_its_name(page: Page, reports: Reports) -> None:
     assert page.evaluate("document.activeElement.className") == "tv-stage"
 
 
+@pytest.mark.slow
 def test_a_measure_goes_when_something_is_selected(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports("example"))
     box = page.locator(".tv-ruler").bounding_box()
@@ -144,6 +146,7 @@ def test_the_panel_is_a_line_until_something_is_selected(page: Page, reports: Re
     assert page.locator(".tv-panel").evaluate(height) < 70
 
 
+@pytest.mark.slow
 def test_the_toolbar_is_one_row_on_a_small_laptop(page: Page, reports: Reports) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     opened(page, reports("example"))

@@ -24,6 +24,7 @@ MI300 = "kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz"
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_tracks_stand_in_natural_order_and_say_what_they_hold(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports(V100))
     heads = page.locator(".tv-heads-inner .tv-head").all_inner_texts()
@@ -50,6 +51,7 @@ def test_a_gap_is_selected_by_keyboard_and_tells_its_cause(page: Page, reports: 
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_the_gaps_tab_lists_the_reports_longest_gap(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports(V100))
     tab(page, "Gaps")
@@ -84,6 +86,7 @@ def test_search_by_fields_counts_and_steps_through(page: Page, reports: Reports,
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_steps_flows_and_neighbours_by_keyboard(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports(MI300))
     whole = span(page)
@@ -108,6 +111,7 @@ def test_steps_flows_and_neighbours_by_keyboard(page: Page, reports: Reports, sh
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_zoom_pan_fit_and_history(page: Page, reports: Reports) -> None:
     opened(page, reports(V100))
     whole = span(page)
@@ -143,6 +147,7 @@ def test_zoom_pan_fit_and_history(page: Page, reports: Reports) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_an_area_has_sums_and_a_flame_graph(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports(V100))
     box = page.locator(".tv-stage").bounding_box()
@@ -164,6 +169,7 @@ def test_an_area_has_sums_and_a_flame_graph(page: Page, reports: Reports, shot: 
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_the_same_area_in_python_has_the_same_numbers(page: Page, reports: Reports) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened(page, reports(V100))
@@ -181,6 +187,7 @@ def test_the_same_area_in_python_has_the_same_numbers(page: Page, reports: Repor
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_tracks_are_pinned_hidden_and_found(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports(V100))
     head = page.locator(".tv-head", has_text="stream 14").first
@@ -206,6 +213,7 @@ def test_tracks_are_pinned_hidden_and_found(page: Page, reports: Reports, shot: 
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_a_finding_leads_to_its_slice_and_the_address_to_the_view(page: Page, reports: Reports, shot: Shot) -> None:
     address = reports(V100)
     page.goto(f"{address}#/overview")
@@ -231,9 +239,8 @@ def test_a_finding_leads_to_its_slice_and_the_address_to_the_view(page: Page, re
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "theme", ["light", *(pytest.param(theme, marks=pytest.mark.slow) for theme in ("dark", "contrast"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
 def test_themes_and_colours(page: Page, reports: Reports, theme: str, shot: Shot) -> None:
     opened(page, reports(MI300))
     page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)

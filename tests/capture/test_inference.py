@@ -25,9 +25,8 @@ def count(ran: Ran, name: str) -> int:
     return int((names == name).sum())
 
 
-@pytest.mark.parametrize(
-    "kind", ["plain", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("inference", "grad", "samples"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plain", "inference", "grad", "samples"])
 def test_calls_of_the_outermost_module_are_steps(tmp_path: Path, kind: str) -> None:
     """Also of one that was never switched to evaluation; a transform that is called for each sample is no step."""
     ran = job(tmp_path, "torch_serve.py", kind, 300)

@@ -35,15 +35,11 @@ def test_what_ends_a_job_before_its_framework_is_said(tmp_path: Path, body: str,
     ("ending", "status", "said"),
     [
         ("import torchvizz", 1, MISSING + " 'torchvizz' ({}:2) before its first step"),
-        pytest.param(
-            "raise SystemExit(3)", 3, "the command ended with status 3 before its first step", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            "raise KeyboardInterrupt", 128 + signal.SIGINT, "it ended with KeyboardInterrupt ({}:2) before",
-            marks=pytest.mark.slow,
-        ),
+        ("raise SystemExit(3)", 3, "the command ended with status 3 before its first step"),
+        ("raise KeyboardInterrupt", 128 + signal.SIGINT, "it ended with KeyboardInterrupt ({}:2) before"),
     ],
-)  # fmt: skip
+)
+@pytest.mark.slow
 def test_what_ends_a_job_before_its_first_step_is_said(tmp_path: Path, ending: str, status: int, said: str) -> None:
     script = tmp_path / "train.py"
     script.write_text(f"import torch\n{ending}\n")

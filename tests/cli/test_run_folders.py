@@ -110,6 +110,7 @@ def test_a_run_that_a_note_names_is_a_folder_of_the_same_user(tmp_path: Path, mo
         return os.stat_result((*found[:4], found.st_uid + 1, *found[5:10]))
 
     monkeypatch.setattr(run_folders.os, "fstat", of_another)
+    monkeypatch.setattr(run_folders, "_ATTEMPTS", 10)
     assert new_run(out, {**job, "NODE_RANK": "2"}) not in (out / "run-1", out / "run-2")
 
 

@@ -24,6 +24,7 @@ from stepscope.inputs.joined import Joined
 from stepscope.inputs.source import Source
 from stepscope.interpreter import OWN_FOLDER, own_environment
 from tests.kit import example_ranks
+from tests.kit.some import some
 
 Reading = Callable[[Sequence[Task]], Iterable[Read]]
 
@@ -50,7 +51,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
-@pytest.mark.parametrize("reading", [in_pool, on_dask])
+@pytest.mark.parametrize("reading", some([in_pool, on_dask], 1))
 def test_workers_stand_in_no_folder_of_the_user(reading: Reading, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEPSCOPE_CACHE", "kept/code")
     names = [f"ranks/rank{rank}.json.gz" for rank in range(4)]

@@ -48,7 +48,13 @@ def test_the_options_it_records_with_exist(workflow: dict[Any, Any]) -> None:
     [
         ("simulated_masked_loss_before", "simulated_masked_loss_after", 0, ""),
         ("simulated_masked_loss_after", "simulated_masked_loss_before", 4, "step_time changed by +"),
-        ("cpu_input_fixed", "cpu_input_fixed", 4, "--fail-if step_time > +3%: cannot be checked: "),
+        pytest.param(
+            "cpu_input_fixed",
+            "cpu_input_fixed",
+            4,
+            "--fail-if step_time > +3%: cannot be checked: ",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_its_gate(workflow: dict[Any, Any], before: str, after: str, status: int, words: str, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from tests.kit.kineto_form import Form
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.misfits import misfits
 from tests.kit.planted import CASES
-from tests.support import trace_of_bytes
+from tests.kit.some import some
+from tests.support import planted_case, trace_of_bytes
 
 AMD = Form(vendor="amd")
 JOBS = {
@@ -39,11 +40,8 @@ OWN_WORDS = re.compile(
 
 
 KINDS = [
-    *((name, "inference") for name in CASES),
-    *(
-        pytest.param(name, tuple(JOBS)[2 * (at % 2)], marks=() if at < 8 else pytest.mark.slow)
-        for at, name in enumerate(CASES)
-    ),
+    *some(((name, "inference") for name in CASES), 12, several=True),
+    *some(((name, tuple(JOBS)[2 * (at % 2)]) for at, name in enumerate(CASES)), 7, several=True),
 ]
 """Every case as a job of inference, and as one of the other two."""
 
@@ -52,7 +50,7 @@ KINDS = [
 def told(name: str, job: str) -> tuple[str, Facts]:
     """The report of a case as a job's, and the facts it is made of."""
     events, form, newest = JOBS[job]
-    trace = trace_of_bytes(write_kineto(events(CASES[name]().events), form))
+    trace = trace_of_bytes(write_kineto(events(planted_case(name).events), form))
     facts = analyse(trace if newest is None else of_version(trace, newest))
     document = make(facts, diagnose(facts), [InputFile("profile.json", 1, 1)])
     return terminal.render(document, width=200, verbose=True), facts
@@ -69,7 +67,7 @@ def test_a_report_says_nothing_that_does_not_fit_the_job(name, job):
     assert misfits(text, facts.workload, allowed="DataLoader") == []
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, 12))
 def test_a_report_has_no_words_of_our_own_design(name):
     text, _ = told(name, "inference")
     assert set(OWN_WORDS.findall(text)) == set()

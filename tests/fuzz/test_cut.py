@@ -34,7 +34,7 @@ OTHERS = [
 ]
 
 
-@pytest.fixture(params=[30, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.fixture(params=[15, pytest.param(1500, marks=pytest.mark.slow)])
 def most(request: pytest.FixtureRequest) -> int:
     """Cuts of one file: smaller ones are cut at every byte where there is time."""
     return int(request.param)

@@ -44,8 +44,8 @@ INPUTS = {
     "writer": 20,
 }
 """So many of each take some 60 s on one core."""
-SOME = 12
-LEAST = 25
+SOME = 24
+LEAST = 10
 """One in so many of them each time, but so many where there are few; the rest when there is time,"""
 MANY = 5
 """and so many times as many."""

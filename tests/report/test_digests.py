@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.traces import real_trace
+from tests.kit.traces import LARGE, real_trace
 from tests.report import digests
+
+SELDOM = {*(f"kineto/{name}.json.gz" for name in LARGE), "xplane/v100_many_processes.xplane.pb"}
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if "hostile/many" in name else ()) for name in digests.NAMES],
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SELDOM or "hostile/many" in name else ())
+        for name in digests.NAMES
+    ],
 )
 def test_the_report_of_a_real_trace_holds_what_it_held(name: str):
     if "[" not in name:

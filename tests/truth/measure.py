@@ -34,7 +34,7 @@ from tests.kit.planted import CASES
 from tests.kit.planted_case import Planted
 from tests.kit.several import SEVERAL
 from tests.kit.traces import REPOSITORY, traces_folder
-from tests.support import trace_of, trace_of_bytes
+from tests.support import planted_case, planted_facts, trace_of, trace_of_bytes
 from tests.whatif.test_replay import CURES
 
 Row = dict[str, Any]
@@ -90,8 +90,7 @@ def planted(name: str) -> Row:
     Cost and prediction are what the first finding says, where a rule is settled for the cause. Elsewhere the cost is
     what the accounting books to the cause, and the prediction that of a replay without it.
     """
-    case = CASES[name]()
-    facts = analyse(trace_of(case.events))
+    case, facts = planted_case(name), planted_facts(name)
     found = diagnose(facts)
     row: Row = {"case": name, "what": _first_sentence(CASES[name].__doc__), "quiet": case.quiet, "rule": case.rule}
     row |= {"findings": len(found.findings), "first": None, "cost_error": None, "prediction_error": None}

@@ -38,14 +38,14 @@ FUSES = ("memory_bound_chain", "attention_unfused")
 TRACES = [
     *KINETO_TRACES,
     *(
-        pytest.param(name, id=name.rpartition("/")[2].partition(".")[0], marks=pytest.mark.real)
-        for name in (
-            "xplane/mi300_jax_attention.xplane.pb",
-            "xplane/mi300_jax_conv.xplane.pb",
-            "xplane/tpu_v6e_4_chips.xplane.pb",
-            "xplane/v100_many_processes.xplane.pb",
-            "timeline/tf1_run_metadata.pb",
-            "timeline/tf1_timeline.json",
+        pytest.param(name, id=name.rpartition("/")[2].partition(".")[0], marks=(pytest.mark.real, *seldom))
+        for name, *seldom in (
+            ("xplane/mi300_jax_attention.xplane.pb",),
+            ("xplane/mi300_jax_conv.xplane.pb",),
+            ("xplane/tpu_v6e_4_chips.xplane.pb",),
+            ("xplane/v100_many_processes.xplane.pb", pytest.mark.slow),
+            ("timeline/tf1_run_metadata.pb",),
+            ("timeline/tf1_timeline.json",),
         )
     ),
 ]

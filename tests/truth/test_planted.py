@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.accounting import Account
-from stepscope.analysis.analyse import analyse
 from stepscope.analysis.categories import CATEGORIES
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from tests.kit.planted import CASES, Planted
 from tests.kit.truth import mismatches
-from tests.support import trace_of
+from tests.support import planted_case, planted_facts
 
 TOLERANCE = 0.002
 """Of the step: ten times tighter than the 2 % of the cause that is promised."""
@@ -31,9 +30,8 @@ def solved():
 
     def solve(name: str) -> tuple[Planted, Facts, Diagnosis]:
         if name not in known:
-            planted = CASES[name]()
-            facts = analyse(trace_of(planted.events))
-            known[name] = planted, facts, diagnose(facts)
+            facts = planted_facts(name)
+            known[name] = planted_case(name), facts, diagnose(facts)
         return known[name]
 
     return solve

@@ -26,6 +26,8 @@ TOGETHER_S = 600.0
 _NAME = regex(r"run-([0-9]{1,9})")
 _JOBS = ".jobs"
 _NOTE_BYTES = 32
+_ATTEMPTS = 1_000
+"""Runs that are looked at before one is made that nobody shares."""
 _PLAIN_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Through no link, and without waiting for a pipe's other end."""
 _EXACT = (("SLURM_JOB_ID", "SLURM_STEP_ID"), ("PMIX_NAMESPACE",), ("OMPI_MCA_ess_base_jobid",))
@@ -70,7 +72,7 @@ def new_run(out: Path, environment: Mapping[str, str] = os.environ) -> Path:
     jobs = out / _JOBS
     jobs.mkdir(parents=True, exist_ok=True)
     who = "-".join([host(), *(environment[each] for each in _PLACES if each in environment)])
-    for attempt in range(1, 1_000):
+    for attempt in range(1, _ATTEMPTS):
         note, mark = jobs / f"{name}.{attempt}", jobs / f"{name}.{attempt}.{_safe(who)}"
         _agree(note, out)
         old = not exact and time.time() - note.lstat().st_mtime > TOGETHER_S

@@ -185,7 +185,7 @@ def test_the_kernel_does_the_same_without_numba(found: list[tuple[str, int, str 
 
 def test_many_begins_that_nothing_ends_take_no_time():
     """Looking for the begin of an end must not walk over all that are open."""
-    count = 200_000
+    count = 40_000
     opened = ",".join(f'{{"ph":"B","name":"n{i}","pid":1,"tid":1,"ts":{i}}}' for i in range(count))
     closed = ",".join(f'{{"ph":"E","name":"m","pid":1,"tid":1,"ts":{count + i}}}' for i in range(count))
     trace = read_bytes(f"[{opened},{closed}]".encode())

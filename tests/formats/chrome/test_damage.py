@@ -401,7 +401,7 @@ _HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", _HOSTILE)
+@pytest.mark.parametrize("kind", some(_HOSTILE, 7))
 def test_hostile_input_costs_time_in_proportion_to_its_size(folder: Path, road: str, kind: str) -> None:
     begin, repeated = _HOSTILE[kind]
     size = 300_000

@@ -23,6 +23,7 @@ from stepscope.inputs.source import Source
 from stepscope.trace.tables import LaunchBasis
 from stepscope.trace.trace import Trace
 from tests.kit import gpu_runs
+from tests.kit.some import some
 from tests.kit.step_stats import CPU, EPOCH_US, GPU, device, memory, message, node, number, output, run_metadata, text
 from tests.kit.step_stats import step_stats as stats
 from tests.kit.traces import real_trace
@@ -341,7 +342,9 @@ def test_executions_without_a_usable_time_are_lost_and_counted(read: Read) -> No
 WHOLE = [gpu_runs.new(), gpu_runs.old(), stats(ONE, LONG[:600])]
 
 
-@pytest.mark.parametrize(("content", "stride"), [*zip(WHOLE, (7, 5, 1), strict=True)], ids=["new", "old", "each byte"])
+@pytest.mark.parametrize(
+    ("content", "stride"), some(zip(WHOLE, (7, 5, 1), strict=True), 2, several=True), ids=["new", "old", "each byte"]
+)
 def test_a_file_cut_anywhere_gives_its_whole_executions(read: Read, content: bytes, stride: int) -> None:
     """Never fewer than a shorter file gave, and the cut is on record wherever it can be seen."""
     before, unseen = 0, 0

@@ -14,6 +14,7 @@ from stepscope.pipeline import Profile
 from stepscope.trace import tables as t
 from tests.formats.xplane import xplane_files
 from tests.formats.xplane.carried import differences
+from tests.kit.some import some
 from tests.kit.traces import real_trace
 from tests.kit.wire import message
 from tests.kit.xplanes import Ev, Plane, space
@@ -98,7 +99,7 @@ def durations(profile):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", some(REAL, 3))
 def test_a_real_file_is_carried_whole_and_in_parts(name, tmp_path):
     path = real_trace(f"xplane/{name}.xplane.pb")
     one = stepscope.open(path)

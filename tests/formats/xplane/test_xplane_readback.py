@@ -18,7 +18,7 @@ from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 from tests.kit.events import Event
 from tests.kit.random_traces import random_traces
-from tests.kit.traces import REPOSITORY, real_trace
+from tests.kit.traces import REPOSITORY, marks_of, real_trace
 from tests.support import read_trace, real_profile, trace_of
 
 DETAILS = ("device", "stream", "bytes", "direction", "source_memory", "target_memory", "registers", "shared_memory",
@@ -92,7 +92,7 @@ KINETO = ("a100_event_sync_multi_stream", "h100_bert_small", "mi300_resnet_check
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", KINETO)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in KINETO])
 def test_profiles_of_pytorch(name: str, tmp_path: Path) -> None:
     trace = real_profile(f"kineto/{name}.json.gz").trace
     again = read_back(trace, tmp_path)
