@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -18,6 +19,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 for _work in (compiled.LOOPS, compiled.JSON):
     _work.most = _work.most_uncompiled = -1
 os.environ["STEPSCOPE_BACKGROUND"] = "0"
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: who looks for garbage need not go through them each time."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from stepscope.analysis.categories import CATEGORIES
 from stepscope.errors import Exit, InputError
 from stepscope.report import json_, markdown, terminal
 from stepscope.trace.tables import TABLES
+from tests.cli.profiles import write_profile
 from tests.kit.builder import TraceDrawing
 from tests.kit.drawing import draw
 from tests.kit.events import Event, Stream, Thread
@@ -378,13 +379,14 @@ def test_kernels_of_no_length_give_a_valid_document(tmp_path: Path):
     assert_reportable(path)
 
 
-def test_a_table_is_the_one_that_queries_read(tmp_path):
-    from stepscope.trace import tables
-    from tests.cli.profiles import write_profile
-
+@pytest.mark.parametrize("name", some(TABLES, 3))
+def test_a_table_is_the_one_that_queries_read(tmp_path, name: str):
     profile = stepscope.open(write_profile(tmp_path / "profile.json"))
-    for name in tables.TABLES:
-        assert profile.table(name).equals(profile.query(f"SELECT * FROM {name}")), name
+    assert profile.table(name).equals(profile.query(f"SELECT * FROM {name}"))
+
+
+def test_rows_are_numbered_and_other_tables_are_not_there(tmp_path):
+    profile = stepscope.open(write_profile(tmp_path / "profile.json"))
     assert profile.table("slices")["id"].to_list() == list(range(len(profile.trace.slices)))
     with pytest.raises(KeyError, match="no table 'nothing'"):
         profile.table("nothing")

@@ -16,6 +16,7 @@ from stepscope.interpreter import OWN_FOLDER
 from stepscope.sql import query
 from stepscope.sql.engine import Bounds, run
 from stepscope.sql.parsed import parse
+from tests.kit.some import some
 
 MADE: list[str] = []
 
@@ -147,9 +148,17 @@ def test_only_listed_functions_are_called(function):
     assert MADE == []
 
 
-def test_what_a_text_holds_is_no_matter():
-    for text in ("read_csv(1)", "-- x", "/* ", "ſlices", "$$", ";", "DROP TABLE slices", "\\d+", "`", "E"):
-        assert query(f"SELECT COUNT(*) FROM slices WHERE name <> '{text}'", TABLES).rows() == [(2,)]
+WORDS = ("read_csv(1)", "-- x", "/* ", "ſlices", "$$", ";", "DROP TABLE slices", "\\d+", "`", "E")
+
+
+@pytest.mark.parametrize("text", some(WORDS, 3))
+def test_what_a_text_holds_is_no_matter(text: str):
+    assert query(f"SELECT COUNT(*) FROM slices WHERE name <> '{text}'", TABLES).rows() == [(2,)]
+
+
+def test_what_texts_hold_is_no_matter_to_the_parser():
+    for text in WORDS:
+        assert parse(f"SELECT COUNT(*) FROM slices WHERE name <> '{text}'", TABLES).tables == {"slices"}
 
 
 ACCEPTED = """\

@@ -48,12 +48,14 @@ def test_the_report_is_the_same_where_loops_are_python_yet():
     assert report("not yet") == report("with")
 
 
+@pytest.mark.slow
 def test_hashes_that_wrap_round_in_python_are_no_warning(tmp_path: Path):
     path = tmp_path / "export.sqlite"
     path.write_bytes(seeds.nsys()[0])
     assert report("not yet", path) == report("with", path)
 
 
+@pytest.mark.slow
 def test_the_place_of_damage_that_python_finds_is_a_number_like_any(tmp_path: Path):
     path = REGRESSIONS / "nsys-place_of_damage_no_integer"
     assert report("not yet", path) == report("with", path)

@@ -42,7 +42,7 @@ def path_of(facts: JobFacts) -> JobPath:
 
 
 @pytest.mark.parametrize("overlaps", some([False, True], 1))
-@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize("name", some(LATE, 1))
 def test_it_is_as_long_as_the_steps_and_goes_along_the_late_rank(name: str, overlaps: bool, tmp_path: Path) -> None:
     extra, late, category, ns = LATE[name]
     facts = facts_of(simulate(WORLD, data_parallel(extra, overlaps=overlaps), clocks=clocks(1)), tmp_path)

@@ -20,6 +20,7 @@ from stepscope.names.collectives import Collective
 from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, pairs_apart, side_by_side, simulate
 from tests.kit.cluster import Op, Program
 from tests.kit.events import US
+from tests.kit.some import some
 
 
 def told(facts: JobFacts, rule: str) -> Finding:
@@ -45,13 +46,16 @@ def test_a_step_without_skew_gains_what_one_rank_waits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [
-        side_by_side(late=4, ns=3 * MS),
-        side_by_side(late=-1, ns=0, noise=0.3),
-        data_parallel(lambda rank, step: {"input": 4 * MS} if rank in (3, 5) else {}),
-        data_parallel(noise=0.3, overlaps=True),
-        pairs_apart(late=5),
-    ],
+    some(
+        [
+            side_by_side(late=4, ns=3 * MS),
+            side_by_side(late=-1, ns=0, noise=0.3),
+            data_parallel(lambda rank, step: {"input": 4 * MS} if rank in (3, 5) else {}),
+            data_parallel(noise=0.3, overlaps=True),
+            pairs_apart(late=5),
+        ],
+        2,
+    ),
 )
 def test_no_saving_is_more_than_the_longest_waiting_booked(program: Program, tmp_path: Path) -> None:
     facts = facts_of(simulate(WORLD, program, clocks=clocks(3)), tmp_path)

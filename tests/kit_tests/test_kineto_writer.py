@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pytest
@@ -133,8 +134,10 @@ def test_in_2021_the_frames_are_call_stacks() -> None:
 
 
 LIKE = [
-    pytest.param(("v100_resnet50_workers0",), Form(generation="2021"), id="2021"),
-    pytest.param(("a100_alexnet_sync", "v100_two_ranks_rank1"), Form(generation="2022"), id="2022"),
+    pytest.param(("v100_resnet50_workers0",), Form(generation="2021"), id="2021", marks=pytest.mark.slow),
+    pytest.param(
+        ("a100_alexnet_sync", "v100_two_ranks_rank1"), Form(generation="2022"), id="2022", marks=pytest.mark.slow
+    ),
     pytest.param(("h100_qwen05b", "mi300_resnet_checkpointing_rank0_of_8"), Form(), id="2025"),
     pytest.param(("mi300_resnet_checkpointing_rank0_of_8",), Form(vendor="amd"), id="amd"),
 ]
@@ -150,7 +153,7 @@ def test_keys_and_arguments_are_those_of_real_files(names: tuple[str, ...], form
     known_keys: dict[Any, set[tuple[str, ...]]] = defaultdict(set)
     known_args: dict[Any, set[str]] = defaultdict(set)
     for name in names:
-        keys, args = _shapes(parsed(real_trace(f"kineto/{name}.json.gz").read_bytes())[1])
+        keys, args = _real_shapes(name)
         for kind in keys:
             known_args[kind] |= args[kind]
             known_keys[kind] |= set() if name in REWRITTEN else keys[kind]
@@ -172,6 +175,11 @@ def test_keys_and_arguments_are_those_of_real_files(names: tuple[str, ...], form
     for kind in common:
         assert not known_keys[kind] or keys[kind] <= known_keys[kind], kind
         assert args[kind] <= known_args[kind], kind
+
+
+@cache
+def _real_shapes(name: str) -> tuple[dict[Any, set[tuple[str, ...]]], dict[Any, set[str]]]:
+    return _shapes(parsed(real_trace(f"kineto/{name}.json.gz").read_bytes())[1])
 
 
 def _shapes(events: list[dict[str, Any]]) -> tuple[dict[Any, set[tuple[str, ...]]], dict[Any, set[str]]]:

@@ -65,7 +65,7 @@ def steps_and_work(events: list[Event]) -> bool:
 @pytest.mark.parametrize(
     "corner",
     [
-        crossing,
+        pytest.param(crossing, marks=pytest.mark.slow),
         overlapping_kernels,
         launched_afterwards,
         unlaunched,

@@ -163,6 +163,7 @@ def test_a_pack_depends_on_its_profile_alone() -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_order_and_labels(tmp_path: Path) -> None:
     tracks = read(pack(profile(TRACES[1])), tmp_path, 0, 1)["tracks"]
     assert [(track["type"], track["holds"]) for track in tracks[:6]] == [

@@ -13,6 +13,7 @@ from stepscope.diagnosis.what_if import what_if
 from stepscope.whatif.changes import without_dispatch
 from tests.kit.loop import run
 from tests.kit.plan import Plan
+from tests.kit.some import some
 from tests.support import trace_of
 from tests.whatif.changed import faster, replayed
 
@@ -23,7 +24,7 @@ def simulated(plan: Plan) -> Facts:
     return analyse(trace_of(run(plan).machine.events()))
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.2])
+@pytest.mark.parametrize("share", some([1.0, 0.5, 0.2], 1))
 def test_with_a_graph_the_device_is_the_limit_whatever_it_gains_after(share: float):
     """The same loop whose step is one graph launch, with kernels that take so much of their time."""
     facts = simulated(EAGER)
