@@ -5,21 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import field, replace
+from enum import IntEnum
 from functools import cached_property
 from pathlib import PurePath
 
 import numpy as np
 
-from stepscope.analysis.backward import forward_of
+from stepscope.analysis.backward import differentiated
 from stepscope.analysis.code_lines import CodeLines
+from stepscope.compiled import kernel
 from stepscope.names.frames import frame_parts
 from stepscope.names.hosts import is_frameworks_own, runs_others, step_marker, walks_modules
 from stepscope.names.libraries import LIBRARIES, LIBRARY_FUNCTIONS, is_no_place
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace.codes import among, grouped, mapped, used_codes
-from stepscope.trace.forest import inherit, outermost
-from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows
+from stepscope.trace.forest import inherit
+from stepscope.trace.sparse import ValuesOfFew, told
+from stepscope.trace.tables import I16, I32, I64, NULL, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _DEFINITIONS = ("XPlane", "XLA trace JSON", "Kineto JSON")
@@ -139,8 +142,39 @@ def _source_frame(text: str | None) -> Frame | None:
     return Frame(file, int(line), "") if file and line.isdecimal() and len(line) < 19 else None
 
 
+class _Says(IntEnum):
+    """What a slice says of the place of all that is inside it: bits of its role."""
+
+    USERS = 0
+    CHOSEN = 1
+    LIBRARY = 2
+    MODULE = 3
+    ANNOTATION = 4
+    STACK = 5
+    BACKWARD = 6
+    OP = 7
+    """From here on the outermost counts, before it the innermost."""
+    RUNNER = 8
+
+
+@record
+class _Around:
+    """What is around each of some slices; -1 for none."""
+
+    frame: I32
+    """A slice."""
+    rest: I32
+    """Names of op, module and annotation: three columns."""
+    stack: I32
+    """The recorded stack, as a text."""
+    source: I32
+    """The recorded source line, as a text."""
+    asking: I32
+    """The slice whose code asked for it."""
+
+
 class Locator:
-    """Answers where slices come from. What encloses a slice is looked up for all slices at once, on first use."""
+    """Answers where slices come from. What is around a slice is looked up when it is asked for: few of many are."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -186,24 +220,26 @@ class Locator:
 
     def group(self, slices: I32) -> Rows:
         """Numbers that are equal for slices of equal place (-1: none): to group by before asking ``where``."""
-        asked, stacks = self._asked(slices, None)
-        return grouped(*asked.T, *stacks.T, *self._rest(slices).T)[1]
+        around = self._around(slices)
+        asked, stacks = self._asked(slices, around, None)
+        return grouped(*asked.T, *stacks.T, *around.rest.T)[1]
 
     def parts(self, slices: I32, times: I64 | None = None) -> tuple[I32, tuple[Frame | None, ...]]:
         """Per slice (at an instant) its frame (a place in the second value), module, annotation and op as codes of
         strings, -1 for none: what a place is put together of."""
-        asked, stacks = self._asked(slices, times)
+        around = self._around(slices)
+        asked, stacks = self._asked(slices, around, times)
         first, at = grouped(*asked.T, *stacks.T)
         told = zip(asked[first].tolist(), stacks[first].tolist(), strict=True)
         known = [self._frame_of(*frame, *stack) for frame, stack in told]
         numbers = {frame: number for number, frame in enumerate(dict.fromkeys(known))}
         numbered = np.array([-1 if frame is None else numbers[frame] for frame in known], np.int32)
-        ops, modules, annotations = self._rest(slices).T
+        ops, modules, annotations = around.rest.T
         return np.stack((numbered[at], modules, annotations, ops), axis=1).astype(np.int32), tuple(numbers)
 
     def outermost_op(self, slice_id: int) -> str | None:
         """The name of the outermost host op around a slice that is not autograd's own wrapper."""
-        return self._text(int(self._columns[1][slice_id]))
+        return self._text(int(self._around(np.array([slice_id], np.int32)).rest[0, 0]))
 
     @cached_property
     def functions(self) -> I32:
@@ -224,37 +260,69 @@ class Locator:
             slice_id = int(self.trace.slices.parent[slice_id])
         return chain
 
-    @cached_property
-    def _columns(self) -> tuple[I32, ...]:
-        """Per slice its frame (a slice), dictionary codes of op, module, annotation, recorded stack and source line,
-        and the slice whose code asked for it; -1 for none."""
-        slices = self.trace.slices
-        is_op = slices.kind == Kind.HOST_OP
-        ops = np.full(len(slices), -1, np.int32)
-        for passed in (runs_others, lambda name: name.startswith("autograd::engine")):
-            told = is_op & ~mapped(slices.name, self.trace.strings, passed, np.bool_)
-            ops = np.where(ops >= 0, ops, outermost(told, slices.parent))
-        frames = self._nearest_frame()
-        modules, annotations = self._nearest(slices.kind == Kind.MODULE), self._nearest(self._is_annotation())
-        none = np.broadcast_to(np.int32(-1), len(slices))  # one number: most profiles have neither stacks nor sources
-        stacks, recorded = none, self.trace.host_ops
-        if (recorded.call_stack >= 0).any():
-            stacks = np.full(len(slices), -1, np.int32)
-            stacks[recorded.slice] = recorded.call_stack
-            stacks = inherit(stacks, slices.parent)
-        forward = forward_of(self.trace)
-        bare = (frames < 0) & (stacks < 0) & (forward >= 0)
-        for column in (frames, modules, annotations, *([] if stacks is none else [stacks])):
-            missing = bare & (column < 0)
-            column[missing] = column[forward[missing]]
-        asking = np.arange(len(slices), dtype=np.int32)
+    def _around(self, slices: I32) -> _Around:
+        own = self._climbed(slices)
+        frame, stack, forward = _frame_of_all(own), self._stacks[own[_Says.STACK]], self._forward[own[_Says.BACKWARD]]
+        bare = np.flatnonzero((frame < 0) & (stack < 0) & (forward >= 0))
+        if bare.size:
+            asked = self._climbed(forward[bare])
+            frame[bare], stack[bare] = _frame_of_all(asked), self._stacks[asked[_Says.STACK]]
+            for says in (_Says.MODULE, _Says.ANNOTATION):
+                own[says, bare] = np.where(own[says, bare] >= 0, own[says, bare], asked[says])
+        asking = slices.astype(np.int32)
         asking[bare] = forward[bare]
-        compiled, sources = self.trace.xla_ops, none
-        if len(compiled):
-            sources = np.full(len(slices), -1, np.int32)
-            sources[compiled.slice] = compiled.source
-        modules[compiled.slice] = np.where(compiled.scope >= 0, compiled.scope, modules[compiled.slice])
-        return frames, self._name(ops), modules, annotations, stacks, sources, asking
+        op = np.where(own[_Says.OP] >= 0, own[_Says.OP], own[_Says.RUNNER])
+        rest = np.stack([self._name(each) for each in (op, own[_Says.MODULE], own[_Says.ANNOTATION])], axis=1)
+        scope = self._scopes[slices]
+        rest[:, 1] = np.where(scope >= 0, scope, rest[:, 1])
+        return _Around(frame, rest, stack, self._sources[slices], asking)
+
+    def _climbed(self, slices: I32) -> I32:
+        around: I32 = _climbed(slices, self._roles, self.trace.slices.parent, len(_Says), _Says.OP)
+        return around
+
+    @cached_property
+    def _stacks(self) -> ValuesOfFew:
+        return told(self.trace.host_ops.slice, self.trace.host_ops.call_stack)
+
+    @cached_property
+    def _scopes(self) -> ValuesOfFew:
+        return told(self.trace.xla_ops.slice, self.trace.xla_ops.scope)
+
+    @cached_property
+    def _sources(self) -> ValuesOfFew:
+        return told(self.trace.xla_ops.slice, self.trace.xla_ops.source)
+
+    @cached_property
+    def _forward(self) -> ValuesOfFew:
+        return told(*differentiated(self.trace))
+
+    @cached_property
+    def _roles(self) -> I16:
+        """Per slice the bits of what it says."""
+        slices, strings = self.trace.slices, self.trace.strings
+        roles = np.zeros(len(slices), np.int16)
+        is_frame, is_op = slices.kind == Kind.PYTHON_FRAME, slices.kind == Kind.HOST_OP
+        roles[is_frame] = self._frame_roles(used_codes(slices.name[is_frame], len(strings)))[slices.name[is_frame]]
+        roles[slices.kind == Kind.MODULE] |= 1 << _Says.MODULE
+        roles[self._is_annotation()] |= 1 << _Says.ANNOTATION
+        for says, passed in ((_Says.OP, runs_others), (_Says.RUNNER, _is_the_engines)):
+            roles[is_op & ~mapped(slices.name, strings, passed, np.bool_)] |= 1 << says
+        roles[self._stacks.slices] |= 1 << _Says.STACK
+        roles[self._forward.slices] |= 1 << _Says.BACKWARD
+        return roles
+
+    def _frame_roles(self, names: Rows) -> I16:
+        """Per text, whether it is a frame of the user's own code, or of a library whose path tells which: one that the
+        user chose, or the framework's own or the standard library's."""
+        roles = np.zeros(len(self.trace.strings), np.int16)
+        for code in names.tolist():
+            frame = parse_frame(self.trace.strings[code])
+            if frame is not None and frame.is_users:
+                roles[code] = 1 << _Says.USERS
+            elif frame is not None and frame.tells_library:
+                roles[code] = 1 << (_Says.CHOSEN if frame.is_of_a_chosen_library else _Says.LIBRARY)
+        return roles
 
     def _is_annotation(self) -> Bools:
         """Annotations, and ranges that could mark the end of a step (``Optimizer.step#...``): they too say where."""
@@ -269,22 +337,6 @@ class Locator:
         """Per slice, the name of the innermost chosen slice around it."""
         return inherit(np.where(chosen, self.trace.slices.name, np.int32(-1)), self.trace.slices.parent)
 
-    def _nearest_frame(self) -> I32:
-        """The innermost frame of the user's own code, else the innermost of a library whose path tells which: of one
-        that the user chose before one of the framework's own or the standard library's. A slice; -1 for none."""
-        slices, strings = self.trace.slices, self.trace.strings
-        is_frame = slices.kind == Kind.PYTHON_FRAME
-        known = {code: parse_frame(strings[code]) for code in used_codes(slices.name[is_frame], len(strings)).tolist()}
-        own = [code for code, frame in known.items() if frame is not None and frame.is_users]
-        other = [code for code, frame in known.items() if frame is not None and frame.tells_library]
-        chosen = [code for code in other if (frame := known[code]) is not None and frame.is_of_a_chosen_library]
-        rows = np.arange(len(slices), dtype=np.int32)
-        nearest = np.full(len(slices), -1, np.int32)
-        for codes in filter(None, (own, chosen, other)):
-            enclosing = inherit(np.where(is_frame & among(slices.name, codes), rows, np.int32(-1)), slices.parent)
-            nearest = np.where(nearest >= 0, nearest, enclosing)
-        return nearest
-
     @cached_property
     def _is_users(self) -> Bools:
         """Per text, whether it names a function of the user's own."""
@@ -297,16 +349,10 @@ class Locator:
         codes = used_codes(self.trace.slices.name[self._lines.before], len(self.trace.strings)).tolist()
         return frozenset(self.trace.strings[code] for code in codes)
 
-    def _rest(self, slices: I32) -> I32:
-        """Ops, modules and annotations."""
-        return np.stack([np.where(slices >= 0, column[slices], -1) for column in self._columns[1:4]], axis=1)
-
-    def _asked(self, slices: I32, times: I64 | None) -> tuple[I64, I32]:
+    def _asked(self, slices: I32, around: _Around, times: I64 | None) -> tuple[I64, I32]:
         """Per slice (at an instant) the name of its frame, the line in it, whether that ran when recording began and
         the look that tells more (a row of the table); and its recorded stack and source line. -1 for none."""
-        frames, stacks, sources, asking = (
-            np.where(slices >= 0, self._columns[at][slices], np.int32(-1)) for at in (0, 4, 5, 6)
-        )
+        frames, stacks, sources, asking = around.frame, around.stack, around.source, around.asking
         start, dur = self.trace.slices.start_ns, self.trace.slices.dur_ns
         at = start[asking] + dur[asking] // 2 if len(start) else np.zeros(slices.size, np.int64)
         whole = (frames == asking) & (frames >= 0)
@@ -354,3 +400,30 @@ class Locator:
 
     def _text(self, code: int) -> str | None:
         return (self.trace.strings[code] or None) if code >= 0 else None
+
+
+def _is_the_engines(op: str) -> bool:
+    return op.startswith("autograd::engine")
+
+
+def _frame_of_all(around: I32) -> I32:
+    """The innermost frame of the user's own code, else that of a library."""
+    users, chosen, library = around[[_Says.USERS, _Says.CHOSEN, _Says.LIBRARY]]
+    innermost: I32 = np.where(users >= 0, users, np.where(chosen >= 0, chosen, library))
+    return innermost
+
+
+@kernel
+def _climbed(rows: I32, roles: I16, parent: I32, bits: int, outer: int) -> I32:
+    """Per bit and slice, what has the bit around it, or itself: the innermost, from the bit ``outer`` on the outermost;
+    -1 for none."""
+    made = np.full((bits, rows.size), -1, np.int32)
+    for i in range(rows.size):
+        j = rows[i]
+        while j >= 0:
+            if roles[j] != 0:
+                for bit in range(bits):
+                    if roles[j] >> bit & 1 and (bit >= outer or made[bit, i] < 0):
+                        made[bit, i] = j
+            j = parent[j]
+    return made
