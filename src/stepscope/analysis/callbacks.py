@@ -48,6 +48,8 @@ def callbacks_around(trace: Trace) -> I32:
     chosen: Bools = mapped(ranges, strings, lambda name: named_callback(name) is not None, np.bool_)
     if not chosen.any():  # With ranges, the frames of what made them are around the callbacks.
         chosen = _called(trace)
+    if not chosen.any():
+        return np.broadcast_to(np.int32(-1), len(slices))  # one number: most jobs have none
     return outermost(chosen, slices.parent)
 
 

@@ -70,8 +70,8 @@ class InputRanges:
 class Taking:
     """Which slices take a batch or prepare one; masks and ids per slice."""
 
-    own: I32
-    """The slice itself where its name or kind says input, else -1."""
+    named: Bools
+    """Which slices' name or kind says input."""
     taking: Bools
     """Outermost ranges in which the training thread (or a graph of its own) takes a batch, in the used steps."""
     preparing: Bools
@@ -92,9 +92,9 @@ class Taking:
 def takings(host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taking:
     """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
     trace, slices = host.trace, host.trace.slices
-    own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
+    named: Bools = host.causes == Category.INPUT.code
     in_steps = among(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
-    inside_steps = (own >= 0) & in_steps
+    inside_steps = named & in_steps
     mine = inside_steps & among(slices.track, host.loop)
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
@@ -102,10 +102,10 @@ def takings(host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taki
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     elsewhere = ~among(slices.track, takers) & on_host
     # Threads that run the graph may run the functions of the pipeline too.
-    handed_by = _handed_on(trace, (own >= 0) & in_steps, on_host & (slices.track != host.main))
-    theirs = in_steps & ((elsewhere & ((own >= 0) | _on_own_threads(trace))) | (handed_by >= 0))
-    taking = mine & is_outermost(own >= 0, slices.parent)
-    return Taking(own, taking, is_outermost(theirs, slices.parent), mine, handed_by)
+    handed_by = _handed_on(trace, inside_steps, on_host & (slices.track != host.main))
+    theirs = in_steps & ((elsewhere & (named | _on_own_threads(trace))) | (handed_by >= 0))
+    taking = mine & is_outermost(named, slices.parent)
+    return Taking(named, taking, is_outermost(theirs, slices.parent), mine, handed_by)
 
 
 def _on_own_threads(trace: Trace) -> Bools:
@@ -120,10 +120,12 @@ def _handed_on(trace: Trace, inputs: Bools, elsewhere: Bools) -> I32:
     """Per slice ``elsewhere`` the one that handed its work over, where that lies in a range of tf.data's,
     or in something that was itself handed over so; -1 for all others."""
     slices, flows = trace.slices, trace.flows
-    handed = np.full(len(slices), -1, np.int32)
     rows = np.flatnonzero((flows.kind == FlowKind.PRODUCER_CONSUMER) & elsewhere[flows.target])
     ranges = inputs & mapped(slices.name, trace.strings, is_of_pipeline, np.bool_)
-    while rows.size and ranges.any():
+    if not rows.size or not ranges.any():
+        return np.broadcast_to(np.int32(-1), len(slices))  # one number: only TensorFlow's pipelines hand on
+    handed = np.full(len(slices), -1, np.int32)
+    while rows.size:
         inside = outermost(ranges, slices.parent) >= 0
         new = rows[inside[flows.source[rows]] & ~inside[flows.target[rows]]]
         handed[flows.target[new]] = flows.source[new]
@@ -212,7 +214,7 @@ def stage_of(trace: Trace, taking: Taking) -> I32:
     iterators = np.zeros(len(slices), np.bool_)
     iterators[inside] = mapped(slices.name[inside], trace.strings, _is_iterator, np.bool_)
     # What a loader is called says nothing of its stages; an iterator of tf.data is one.
-    stage[(taking.own >= 0) & ~iterators] = -1
+    stage[taking.named & ~iterators] = -1
     open_ = np.flatnonzero((taking.handed_by >= 0) & (stage < 0))
     while open_.size:
         told = inherit(stage, slices.parent)[taking.handed_by[open_]]

@@ -32,6 +32,7 @@ class TraceBuilder:
         self._tables: dict[str, t.Table] = {}
         self._slices: dict[str, npt.NDArray[Any]] = {}
         self._chosen: t.Rows | None = None
+        self._origin_ns = 0
         self._flow_points: list[tuple[t.FlowKind, tuple[t.I32, t.I64], tuple[t.I32, t.I64]]] = []
         self._hlo: tuple[bytes, ...] = ()
 
@@ -73,12 +74,13 @@ class TraceBuilder:
         """The text behind a dictionary code."""
         return self._strings[code]
 
-    def slices(self, chosen: t.Rows | None = None, /, **columns: npt.NDArray[Any]) -> None:
+    def slices(self, chosen: t.Rows | None = None, origin_ns: int = 0, /, **columns: npt.NDArray[Any]) -> None:
         """Set the slices: every column of ``tables.Slices`` but depth and parent; nullable ones may be left out.
 
         Of columns that are longer than ``chosen`` these rows are the slices; they are copied when the trace is built.
+        ``origin_ns`` is what starts are counted from.
         """
-        self._slices, self._chosen = columns, chosen
+        self._slices, self._chosen, self._origin_ns = columns, chosen, origin_ns
 
     def table(self, table: t.Table) -> None:
         """Set any other table, with slice ids as positions in the columns given to ``slices``."""
@@ -159,6 +161,7 @@ class TraceBuilder:
                 columns[declared.name] = values.astype(dtype, copy=False)
             elif declared.name not in ("depth", "parent"):
                 columns[declared.name] = np.full(order.size, t.NULL if dtype == np.int64 else -1, dtype)
+        columns["start_ns"] -= self._origin_ns
         tolerance = resolution_ns if resolution_ns > 1 else 1
         placed = columns["track"], columns["start_ns"], columns["dur_ns"]
         columns["parent"], columns["depth"] = nest(*placed, columns["kind"] == t.Kind.STEP, tolerance)

@@ -34,6 +34,12 @@ class ArgumentColumns:
         values[at] = argument.ints[known]
         return values
 
+    def last_at(self, key: str, rows: t.Rows) -> t.I64:
+        """The same of one that nothing asks for again: its column is freed."""
+        values = self.at(key, rows)
+        self.events.arguments.pop(key, None)
+        return values
+
     def external_ids(self, rows: t.Rows) -> t.I64:
         """The id of the op an event belongs to; 2021 wrote it in lower case."""
         new = self.at("External id", rows)
@@ -75,15 +81,15 @@ class ArgumentColumns:
         values[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, _number, np.float64)
         return values
 
-    def _places(self, rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:
+    def _places(self, rows: t.Rows, of: t.I32) -> tuple[t.I32, t.Rows | slice]:
         """Where the members of one list stand in another: positions in ``rows``, positions in ``of``."""
         if self._looked_up[0] is not rows:  # Mostly all slices: one argument after another is asked for.
             place = np.full(len(self.events), -1, np.int32)
             place[rows] = np.arange(rows.size, dtype=np.int32)
             self._looked_up = rows, place
-        at = self._looked_up[1][of].astype(np.intp)
-        known = np.flatnonzero(at >= 0)
-        return at[known], known
+        at = self._looked_up[1][of]
+        known = at >= 0
+        return (at, slice(None)) if known.all() else (at[known], np.flatnonzero(known))
 
     def _code(self, raw: str) -> int:
         return self.builder.text(_unquoted(raw))

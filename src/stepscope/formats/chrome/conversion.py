@@ -148,8 +148,9 @@ class Conversion(ABC):
         e, rows = self.events, self.rows
         self.builder.slices(
             rows,
+            self.origin,
             track=self.track_of(rows),
-            start_ns=e.ts_ns[rows] - self.origin,
+            start_ns=e.ts_ns,
             dur_ns=e.dur_ns,
             name=self.names(rows),
             kind=self.kinds,

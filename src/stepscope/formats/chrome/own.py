@@ -148,6 +148,8 @@ def restate_kinds(events: RawEvents, kinds: t.U8) -> None:
 
 def stated_launches(conversion: Conversion, ops: t.Rows, call: t.I64, basis: t.U8) -> None:
     """Set the calls of the ops that share a launch number with one."""
+    if not conversion.columns.rows(LAUNCH).size:
+        return
     numbers = conversion.columns.at(LAUNCH, conversion.rows)
     busy = np.isin(conversion.kinds[conversion.rows], t.DEVICE_BUSY_KINDS)
     calls = np.flatnonzero((numbers != t.NULL) & ~busy)

@@ -12,6 +12,7 @@ import numpy as np
 
 from stepscope.formats.beside.looks import looked_of
 from stepscope.formats.chrome.conversion import Conversion
+from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.kineto_schema import LINES
 from stepscope.formats.chrome.own import BEGUN, CALL_LINE
 from stepscope.names.frames import of_the_profiler
@@ -19,6 +20,8 @@ from stepscope.regex import regex
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
 
+_FIRST_FRAMES = 1 << 10
+"""Of a thread's frames so many are sorted first: stacks are seldom deeper."""
 _LINE = regex(r"\((\d{1,9})\): ")
 
 
@@ -29,7 +32,7 @@ def frames_of(conversion: Conversion) -> t.Frames:
     if conversion.rows_with(CALL_LINE, BEGUN).size:
         line, before = columns.at(CALL_LINE, rows), columns.at(BEGUN, rows) == t.Begun.BEFORE
     else:
-        ids = columns.at("Python id", rows)
+        ids = columns.last_at("Python id", rows)
         line = _given(conversion, ids)
         before = _before(conversion, rows, ids)
         _told_by_callers(conversion, rows, before, line)
@@ -86,11 +89,9 @@ def _before(conversion: Conversion, rows: t.Rows, ids: t.I64) -> t.Bools:
     starts = mapped(e.name[rows], e.strings, of_the_profiler, np.bool_)
     if not starts.any():
         return none
-    order = np.lexsort((ids, -e.dur_ns[rows], e.ts_ns[rows]))
-    lane = e.lane[rows[order]]
-    for first in dict.fromkeys(lane[starts[order]].tolist()):
-        mine = order[lane == first]
-        chain = _chain(starts[mine], e.ts_ns[rows[mine]], e.dur_ns[rows[mine]])
+    lane = e.lane[rows]
+    for first in dict.fromkeys(lane[_in_order(e, rows, ids, np.flatnonzero(starts))].tolist()):
+        mine, chain = _begun(e, rows, ids, (starts, np.flatnonzero(lane == first)))
         if chain:
             begun = none.copy()
             begun[mine[:chain]] = True
@@ -98,20 +99,41 @@ def _before(conversion: Conversion, rows: t.Rows, ids: t.I64) -> t.Bools:
             last = mine[chain - 1]
             until = int(e.ts_ns[rows[last]] + e.dur_ns[rows[last]])
             until = min([until, *e.ts_ns[rows[after]].tolist()])
-            begun |= (e.lane[rows] != first) & (e.ts_ns[rows] < until)
+            begun |= (lane != first) & (e.ts_ns[rows] < until)
             return begun
     return none
 
 
-def _chain(of_profiler: t.Bools, start: t.I64, dur: t.I64) -> int:
-    """How many of a thread's frames, in order, ran when recording began; 0 where none tells."""
+def _in_order(e: RawEvents, rows: t.Rows, ids: t.I64, chosen: t.Rows) -> t.Rows:
+    """Frames (places in ``rows``) as they began, those that hold others first."""
+    of = rows[chosen]
+    return chosen[np.lexsort((ids[chosen], -e.dur_ns[of], e.ts_ns[of]))]
+
+
+def _begun(e: RawEvents, rows: t.Rows, ids: t.I64, of_thread: tuple[t.Bools, t.Rows]) -> tuple[t.Rows, int]:
+    """A thread's frames in order, as many as tell how many of them ran when recording began; and that number."""
+    starts, frames = of_thread
+    stamps = e.ts_ns[rows[frames]]
+    many = _FIRST_FRAMES
+    while True:
+        early = frames if many >= frames.size else frames[stamps <= np.partition(stamps, many)[many]]
+        mine = _in_order(e, rows, ids, early)
+        count, chain = _chain(starts[mine], e.ts_ns[rows[mine]], e.dur_ns[rows[mine]])
+        if count < mine.size or early is frames:
+            return mine, chain
+        many *= many
+
+
+def _chain(of_profiler: t.Bools, start: t.I64, dur: t.I64) -> tuple[int, int]:
+    """How many of a thread's frames, in order, lie in each other; and how many of them ran when recording began, 0
+    where none tells."""
     end = start + dur
     count = 1
     while count < start.size and start[count] < end[count - 1]:
         if of_profiler[count - 1] and not of_profiler[count]:
             break
         count += 1
-    return count if of_profiler[:count].any() and of_profiler[count - 1] else 0
+    return count, count if of_profiler[:count].any() and of_profiler[count - 1] else 0
 
 
 def _told_by_callers(conversion: Conversion, rows: t.Rows, before: t.Bools, line: t.I64) -> None:
