@@ -9,6 +9,7 @@ import pytest
 
 from stepscope.analysis.analyse import analyse
 from stepscope.analysis.core_waits import CoreWaits, core_waits
+from stepscope.analysis.recording import run_of
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.formats.beside.rows import table_of
@@ -109,3 +110,37 @@ def test_a_wait_that_the_system_counts_at_its_end_passed_before() -> None:
 @pytest.mark.parametrize("looks", [(), ((0, 0),), ((0, NULL), (10, NULL))])
 def test_without_counts_nothing_is_known(looks: tuple[tuple[int, int], ...]) -> None:
     assert core_waits(looked_at(job(0), *looks), 0) is None
+
+
+def beside(*threads: object) -> str | None:
+    run = run_of({"machine": {"threads": list(threads)}})
+    notices = diagnose(replace(analyse(job(0)), run=run)).notices
+    return next((each.text for each in notices if each.code == "threads_beside"), None)
+
+
+MONITOR = {
+    "name": "Thread-1", "ran_ns": 61, "passed_ns": 100, "file": "/job/gil.py", "line": 3, "function": "monitor",
+}  # fmt: skip
+
+
+def test_threads_that_compute_beside_the_steps_are_named() -> None:
+    said = beside(
+        {"name": "loader", "ran_ns": 20, "passed_ns": 100}, {"name": "bar", "ran_ns": 2, "passed_ns": 100}, MONITOR
+    )
+    assert said is not None
+    assert "`monitor` (gil.py:3) 61.0 % of the time, `loader` 20.0 % of the time." in said
+    assert "bar" not in said
+
+
+@pytest.mark.parametrize(
+    "thread",
+    [
+        MONITOR | {"ran_ns": 9},
+        MONITOR | {"ran_ns": "many"},
+        MONITOR | {"passed_ns": 0},
+        MONITOR | {"name": None},
+        "monitor",
+    ],
+)
+def test_who_hardly_runs_is_not_told_nor_what_is_no_thread(thread: object) -> None:
+    assert beside(thread) is None

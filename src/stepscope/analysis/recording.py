@@ -9,6 +9,19 @@ from stepscope.record import record
 
 
 @record
+class ThreadBeside:
+    """A thread of the program beside the one that makes the steps."""
+
+    name: str
+    share: float
+    """Of the time in which it ran on a core."""
+    function: str | None = None
+    """The outermost function of the program that it was in, with its file and first line."""
+    file: str | None = None
+    line: int | None = None
+
+
+@record
 class RecordedRun:
     """Of the manifest of ``stepscope run``; None is what it does not say."""
 
@@ -23,6 +36,8 @@ class RecordedRun:
     """Processes of the job on this machine."""
     workers: int | None = None
     """Child processes (of ``multiprocessing``) that the process had while it was recorded."""
+    beside: tuple[ThreadBeside, ...] = ()
+    """Who took most first."""
     ours: bool = False
     """Whether there is one: whose job ``stepscope run`` recorded calls no profiler."""
 
@@ -52,7 +67,18 @@ def run_of(manifest: Mapping[str, Any] | None) -> RecordedRun:
         machine_cores=_count(machine.get("machine_cores")),
         ranks_here=_count(machine.get("ranks_here")),
         workers=_count(machine.get("workers"), least=0),
+        beside=_beside(machine.get("threads")),
     )
+
+
+def _beside(told: object) -> tuple[ThreadBeside, ...]:
+    threads = []
+    for one in map(_mapping, told if isinstance(told, list) else ()):
+        ran, passed = _count(one.get("ran_ns")), _count(one.get("passed_ns"))
+        name, function, file = (_text(one.get(key)) for key in ("name", "function", "file"))
+        if ran is not None and passed is not None and name is not None:
+            threads.append(ThreadBeside(name, min(ran / passed, 1.0), function, file, _count(one.get("line"))))
+    return tuple(sorted(threads, key=lambda one: -one.share))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -61,3 +87,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _count(value: object, least: int = 1) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= least else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from .beside import ThreadsBeside
 from .machine import children, machine
 from .options import HARD, SETTLED_STEPS, Options
 from .place import resident_bytes
@@ -20,12 +21,13 @@ class Window:
         """Times of its steps."""
         self.after: list[int] = []
         """Times of steps after it, with nothing recorded."""
-        self.ended: str | None = None
-        """Why it ended, or never began."""
+        self._ended: str | None = None
         self.must_end: str | None = None
         """Why it ends with the step that runs, as the watchdog found."""
         self.workers: int | None = None
         """Child processes when it opened: those of a loader."""
+        self._beside: ThreadsBeside | None = None
+        self._ran_beside: list[dict[str, Any]] | None = None
         self._options = options
         self._opened = 0.0
         self._memory: int | None = None
@@ -34,6 +36,18 @@ class Window:
         """Recording begins, with this step where there are any."""
         self.first = first
         self._opened, self._memory, self.workers = time.monotonic(), resident_bytes(), children()
+        self._beside = ThreadsBeside()
+
+    @property
+    def ended(self) -> str | None:
+        """Why it ended, or never began."""
+        return self._ended
+
+    @ended.setter
+    def ended(self, why: str) -> None:
+        self._ended = why
+        if self._beside is not None and self._ran_beside is None:
+            self._ran_beside = self._beside.told()
 
     def limit(self) -> str | None:
         """Why it ends with a step that just ended, or None."""
@@ -66,7 +80,7 @@ class Window:
             "ended": self.ended,
             "step_ns": {"unrecorded": unrecorded, "recorded": recorded, "timed_after": len(self.after)},
             "overhead": recorded / unrecorded if recorded and unrecorded else None,
-            "machine": {**machine(), "workers": self.workers},
+            "machine": {**machine(), "workers": self.workers, "threads": self._ran_beside},
         }
 
 

@@ -24,6 +24,11 @@ a trace, and would take it out for nothing."""
 NO_CORE_SHARE: Final = 0.05
 """Share of the steps in which their thread was ready to run and had no core, for that to be told."""
 
+BESIDE_SHARE: Final = 0.1
+BESIDE_SHOWN: Final = 3
+"""A thread beside the steps is told from this share of a core on, and so many are. One that computed in Python for 75 %
+of the time made steps of small ops twice as long (PyTorch 2.13)."""
+
 # --- findings -----------------------------------------------------------------------------------------------------
 
 HIDDEN_SHARE: Final = 0.05

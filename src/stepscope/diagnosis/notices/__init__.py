@@ -29,6 +29,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.left_out,
     steps.other_phases,
     cores.no_core,
+    cores.threads_beside,
     steps.few_steps,
     steps.little_time,
     steps.warm_up,

@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from stepscope.analysis.core_waits import core_waits
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.recording import ThreadBeside
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.limits import NO_CORE_SHARE
+from stepscope.diagnosis.limits import BESIDE_SHARE, BESIDE_SHOWN, NO_CORE_SHARE
 from stepscope.diagnosis.starved import without_core
 from stepscope.units import format_ns, format_share
+
+
+def threads_beside(facts: Facts) -> Notice | None:
+    """That threads of the program compute beside the steps, which wait for the interpreter then."""
+    told = [one for one in facts.run.beside if one.share >= BESIDE_SHARE]
+    if not told or not facts.timed:
+        return None
+    names = ", ".join(f"{_thread(one)} {format_share(one.share)} of the time" for one in told[:BESIDE_SHOWN])
+    more = f" (and {len(told) - BESIDE_SHOWN} more)" if len(told) > BESIDE_SHOWN else ""
+    who, it = ("another thread", "it") if len(told) == 1 else ("other threads", "them")
+    return Notice(
+        "threads_beside",
+        f"Beside the steps {who} of the program computed: {names}{more}. Python runs one thread at a time: where that "
+        f"was Python code, the main thread waited for {it} before each of its ops. How long was not recorded; time the "
+        f"job without {it} to see. Give {it} less to do, or make {it} a process.",
+    )
+
+
+def _thread(one: ThreadBeside) -> str:
+    if one.function is None:
+        return f"`{one.name}`"
+    file = (one.file or "").replace("\\", "/").split("/")[-1]
+    return f"`{one.function}` ({file}:{one.line})" if file and one.line is not None else f"`{one.function}`"
 
 
 def no_core(facts: Facts) -> Notice | None:
