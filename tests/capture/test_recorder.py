@@ -35,7 +35,10 @@ def test_recording_costs_what_it_costs(job: Callable[..., Job]) -> None:
     ran.steps(21, lambda _: 3)
     ran.steps(15)
     manifest = ran.end()
-    assert manifest["step_ns"] == {"unrecorded": 2 * MS, "recorded": 3 * MS, "timed_after": 10}
+    assert manifest["step_ns"] == {
+        "unrecorded": 2 * MS, "recorded": 3 * MS, "timed_after": 10,
+        "each": {"unrecorded": [2 * MS] * 10, "recorded": [3 * MS] * 20},
+    }  # fmt: skip
     assert manifest["overhead"] == 1.5
 
 

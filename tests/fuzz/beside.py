@@ -31,7 +31,8 @@ def manifests() -> list[bytes]:
         "options": {"active": 3, "stacks": True, "shapes": False}, "framework": "torch", "framework_version": "2.4.1",
         "switches": {"stacks": {"on": False, "adds": "lines"}, "shapes": {"on": False, "adds": "shapes of tensors"}},
         "window": {"ended": "the job ended", "steps": 0, "first_step": 3}, "steps_seen": 9, "overhead": 1.5,
-        "step_ns": {"recorded": 2000, "unrecorded": 1000}, "periods": None, "files": [file], "own_traces": ["a.json"],
+        "step_ns": {"recorded": 2000, "unrecorded": 1000, "each": {"recorded": [3000, 1000], "unrecorded": [1000]}},
+        "periods": None, "files": [file], "own_traces": ["a.json"],
         "failures": [{"when": "starting the profiler", "what": "RuntimeError: no"}],
     }  # fmt: skip
     return [json.dumps(facts).encode(), json.dumps({**facts, "files": [], "framework": None}).encode()]

@@ -89,6 +89,32 @@ def test_without_the_unrecorded_step_all_is_as_recorded() -> None:
     assert by_rule(slower) == by_rule(told(facts, 10_000, 10_000)[1])
 
 
+@pytest.mark.parametrize(
+    ("recorded", "unrecorded"),
+    [
+        ([10_000] * 19 + [110_000], [8_000] * 10),  # Validation, or saving, while it was recorded,
+        ([10_000] * 20, [8_000] * 9 + [90_000]),  # and after it.
+    ],
+)
+def test_what_recording_costs_is_told_by_steps_that_hold_training_alone(
+    recorded: list[int], unrecorded: list[int]
+) -> None:
+    def told_of(*named: str) -> int | None:
+        times = {"recorded": recorded, "unrecorded": unrecorded}
+        step_ns: dict[str, object] = {name: sum(each) * US // len(each) for name, each in times.items()}
+        step_ns |= {"each": {name: [one * US for one in times[name]] for name in named}}
+        return unrecorded_step_ns(replace(job(calls_in_input=True), run=run_of({"step_ns": step_ns})))
+
+    assert told_of("recorded", "unrecorded") == 8_000 * US
+    assert told_of() != 8_000 * US
+
+
+@pytest.mark.parametrize("each", [None, [], {"recorded": "many"}, {"recorded": [5, "x"], "unrecorded": [3]}])
+def test_times_of_steps_that_are_none_are_not_used(each: object) -> None:
+    run = run_of({"step_ns": {"recorded": 10_000 * US, "unrecorded": 8_000 * US, "each": each}})
+    assert unrecorded_step_ns(replace(job(calls_in_input=True), run=run)) == 8_000 * US
+
+
 def test_the_report_says_which_step_is_meant() -> None:
     facts, diagnosis = told(job(calls_in_input=True), 10_000, 8_000)
     made = document.make(facts, diagnosis, [])

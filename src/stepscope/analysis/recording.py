@@ -29,6 +29,9 @@ class RecordedRun:
     """The mean step while it was recorded."""
     unrecorded_ns: int | None = None
     """The mean step right before or after."""
+    each_recorded_ns: tuple[int, ...] = ()
+    """Times of the steps of that mean."""
+    each_unrecorded_ns: tuple[int, ...] = ()
     cores: int | None = None
     """Processor cores that the process may use."""
     machine_cores: int | None = None
@@ -59,10 +62,13 @@ def run_of(manifest: Mapping[str, Any] | None) -> RecordedRun:
     if manifest is None:
         return NOTHING_KNOWN
     times, machine = (_mapping(manifest.get(name)) for name in ("step_ns", "machine"))
+    each = _mapping(times.get("each"))
     return RecordedRun(
         ours=True,
         recorded_ns=_count(times.get("recorded")),
         unrecorded_ns=_count(times.get("unrecorded")),
+        each_recorded_ns=_counts(each.get("recorded")),
+        each_unrecorded_ns=_counts(each.get("unrecorded")),
         cores=_count(machine.get("cores")),
         machine_cores=_count(machine.get("machine_cores")),
         ranks_here=_count(machine.get("ranks_here")),
@@ -91,3 +97,9 @@ def _count(value: object, least: int = 1) -> int | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _counts(value: object) -> tuple[int, ...]:
+    """A list of counts; nothing of one that holds anything else."""
+    counts = tuple(_count(one) for one in value) if isinstance(value, list) else ()
+    return tuple(one for one in counts if one is not None) if None not in counts else ()

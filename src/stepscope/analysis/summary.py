@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Hashable
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.limits import FINDING_SHARE, P95_STEPS
+from stepscope.analysis.limits import FINDING_SHARE, LONGEST_STEPS, P95_STEPS
 from stepscope.analysis.phases import Phase
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I64
@@ -104,10 +105,25 @@ def step_time(facts: Facts) -> tuple[int | None, int | None]:
 def unrecorded_step_ns(facts: Facts) -> int | None:
     """The mean used step as it would be unrecorded; None where that is not known, or recording cost nothing that the
     steps show."""
-    run, mean = facts.run, facts.mean_step_ns
-    if mean is None or run.recorded_ns is None or run.unrecorded_ns is None or run.unrecorded_ns >= run.recorded_ns:
+    mean, (recorded, unrecorded) = facts.mean_step_ns, _timed_means(facts)
+    if mean is None or recorded is None or unrecorded is None or unrecorded >= recorded:
         return None
-    return min(round(mean * run.unrecorded_ns / run.recorded_ns), run.unrecorded_ns)
+    return min(round(mean * unrecorded / recorded), round(unrecorded))
+
+
+def _timed_means(facts: Facts) -> tuple[float | None, float | None]:
+    """The mean step while recorded, and right before or after, as the recording tool timed them. Validation and saving
+    are no part of the used steps, but they are of steps that are timed from end to end: such are left out."""
+    run = facts.run
+    timed = (run.each_recorded_ns, run.each_unrecorded_ns)
+    if not facts.used or not all(timed):
+        return run.recorded_ns, run.unrecorded_ns
+    begun, over = (bounds[list(facts.used)] for bounds in facts.step_bounds)
+    most = LONGEST_STEPS * int((over - begun).max())
+    recorded, unrecorded = ([ns for ns in each if ns <= most] for each in timed)
+    if not recorded or not unrecorded:
+        return run.recorded_ns, run.unrecorded_ns
+    return statistics.fmean(recorded), statistics.fmean(unrecorded)
 
 
 def idle_per_step(facts: Facts) -> tuple[int, int] | None:

@@ -10,6 +10,9 @@ from .machine import children, machine
 from .options import HARD, SETTLED_STEPS, Options
 from .place import resident_bytes
 
+_MOST_TOLD = 1_000
+"""Steps whose times a manifest has, of each kind."""
+
 
 class Window:
     """What is known of it, from before it is open until steps after it have been timed."""
@@ -72,13 +75,18 @@ class Window:
     def facts(self, before: list[int], *, settled: bool) -> dict[str, Any]:
         """For the manifest: the window, and what recording cost by the steps ``before`` or after it."""
         # Means: steps come in bursts where loaders give batches so.
-        unrecorded = _mean(self.after if len(self.after) >= SETTLED_STEPS else before)
-        recorded = _mean(self.recorded)
+        bare = self.after if len(self.after) >= SETTLED_STEPS else before
+        unrecorded, recorded = _mean(bare), _mean(self.recorded)
         steps = {"first_step": self.first, "steps": len(self.recorded), "settled": settled, "ended": self.ended}
         return {
             "window": None if self.first is None else steps,
             "ended": self.ended,
-            "step_ns": {"unrecorded": unrecorded, "recorded": recorded, "timed_after": len(self.after)},
+            "step_ns": {
+                "unrecorded": unrecorded,
+                "recorded": recorded,
+                "timed_after": len(self.after),
+                "each": {"unrecorded": bare[:_MOST_TOLD], "recorded": self.recorded[:_MOST_TOLD]},
+            },
             "overhead": recorded / unrecorded if recorded and unrecorded else None,
             "machine": {**machine(), "workers": self.workers, "threads": self._ran_beside},
         }

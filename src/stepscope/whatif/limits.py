@@ -20,8 +20,9 @@ REPLAY_RESIDUAL_SHARE: Final = 0.10
 
 LOADER_SLOWER: Final = 0.5
 """A worker takes up to this much longer for what the loop's process does: caches, memory and the machine's clock are
-shared, and what a virtual machine calls two cores may be two threads of one. Measured with PyTorch 2.13 on two virtual
-cores: 9 to 15 % with one worker, 18 to 47 % with two, by the hour."""
+shared, and what a virtual machine calls two cores may be two threads of one, by which the loop is slowed as well.
+Measured with PyTorch 2.13 on two virtual cores: 9 to 15 % with one worker, 18 to 47 % with two, by the hour, and the
+loop by 15 to 36 % while one worked."""
 
 LOADER_HANDOVER_NS: Final = 500_000
 LOADER_SEND_NS: Final = 1_500_000

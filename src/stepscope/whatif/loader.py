@@ -3,7 +3,8 @@
 A step waits for the rest of it (which runs meanwhile), for the workers, each of which makes every n-th batch, and for
 the cores: workers and the training process share those that there are. What handing over and starting workers takes is
 charged. A worker may be slower than the loop at the same work, as caches and memory are shared, and its batches are
-written to memory that both see: so there is a best case and one with all that charged.
+written to memory that both see: so there is a best case and one with all that charged. Where there are more processes
+than half of the cores, two of them may be threads of one: then the loop is slowed while a worker works, as that is.
 """
 
 from __future__ import annotations
@@ -55,9 +56,19 @@ class Batches:
         return WithWorkers(count, round(best), round(charged + count * LOADER_START_NS / LOADER_STEPS))
 
     def _step_ns(self, count: int, slower: float, sending: float, taking: float) -> float:
-        working = (self.making_ns - self.waiting_ns) * slower + sending
+        computing = self.making_ns - self.waiting_ns
+        working = computing * slower + sending
         shared = (working + self.rest_ns + taking) / self.cores if self.cores else 0.0
-        return max(self.rest_ns + taking, (working + self.waiting_ns) / count, shared)
+        beside = (slower - 1.0) * min(computing, self.rest_ns) * self._crowded(count)
+        return max(self.rest_ns + taking + beside, (working + self.waiting_ns) / count, shared)
+
+    def _crowded(self, count: int) -> float:
+        """How likely a worker shares the loop's core: 0 while each process may have two threads of one for itself, 1
+        where all are taken."""
+        if not self.cores:
+            return 0.0
+        half = self.cores / 2
+        return min(max((1 + count - half) / half, 0.0), 1.0)
 
     def best(self) -> WithWorkers:
         """The fewest workers beyond which a step gets hardly shorter; those that only wait need no core."""
