@@ -90,3 +90,7 @@ def test_what_a_job_has_left_was_recorded_too(
 def test_what_a_job_does_not_determine_stays_so():
     found = replace(promised(4 * MS), saving_ns_per_step=None)
     assert left_by_job(found, 60 * MS, 0.5, on_host=True) == found
+
+
+def test_no_step_takes_nothing():
+    assert as_range(on_host(8_000), promised(100_000)).best_step_ns == 5_000

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.limits import HOST_GONE_ERROR, HOST_LEFT_FASTER
+from stepscope.diagnosis.limits import HOST_GONE_ERROR, HOST_LEFT_FASTER, HOST_LEFT_LEAST
 from stepscope.whatif.recording import told_step_ns
 
 
@@ -23,7 +23,8 @@ def at_best(left: int, step: int) -> int:
     """What is left at best of a host's step of which no more than ``left`` is."""
     if not _most_goes(left, step):
         return left
-    return max(round((1 - HOST_LEFT_FASTER) * left - HOST_GONE_ERROR * (step - left)), 0)
+    faster = round((1 - HOST_LEFT_FASTER) * left - HOST_GONE_ERROR * (step - left))
+    return max(faster, round(HOST_LEFT_LEAST * left))
 
 
 def left_by_job(finding: Finding, step_ns: int, share: float, *, on_host: bool) -> Finding:
