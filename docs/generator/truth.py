@@ -56,8 +56,8 @@ What ops compute and move by their programs (HLO), against `hlo_stats` of XProf 
 hand ([{ops} ops](xprof.json)), agrees within 1 %, but for: {reasons}.
 
 Totals of the same files, and of one of TensorFlow ([{totals} figures](xprof-totals.json)): counts are equal, times
-agree within 0.1 %, shares within 2 % of the step, but for: {others}. A test holds captures of JAX, of a loop of
-TensorFlow, of MirroredStrategy and of Keras against XProf in the same way."""
+agree within 0.1 %, shares within 2 % of the step, but for: {others}. Tests hold captures of JAX, TensorFlow
+and Keras against it as well."""
 
 MISREAD = """\
 Good profiles spoiled in {ways} ways ([each](misread.json)): clocks that drift, times in a wrong unit, events twice,
@@ -67,8 +67,8 @@ good profile tells, within 6 % of the step and 10 % of the cost of its first fin
 
 TRIALS = """\
 How often `stepscope try` calls a cure a change, in {trials:,} simulated trials each of up to four blocks of two runs of
-either side: means of runs differ (standard deviation), and drift within a block, by so much. One that does nothing is
-to be called a change in at most 5 of 100. Cures of 30 % were all found."""
+either side: means of runs differ (standard deviation), and drift within a block, by so much. At most 5 of 100 that do
+nothing may be called a change."""
 
 
 def page() -> str:

@@ -43,6 +43,8 @@ def test_an_unedited_script_is_recorded_and_diagnosed(tmp_path: Path) -> None:
     assert (manifest["steps_from"], manifest["failures"], manifest["phase"]) == ("optimizer steps", [], "done")
     assert manifest["step_ns"]["recorded"] > 0 < manifest["step_ns"]["unrecorded"]
     assert manifest["switches"]["stacks"]["on"]
+    assert list(manifest["parameters"]) == ["float32"]
+    assert manifest["machine"]["threads"] is not None
     names = stepscope.open(ran.profile()).trace.table("slices")["name"].cast(pl.String)
     assert names.str.contains("torch_loop.py").any()
     assert "step time" in ran.stderr

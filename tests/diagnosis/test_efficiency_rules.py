@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from stepscope.analysis.analyse import analyse
+from stepscope.analysis.recording import run_of
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.whatif.change import Change
@@ -17,7 +19,7 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 from tests.kit.jobs_of_kinds import of_version
 from tests.kit.kineto_writer import write_kineto
-from tests.support import trace_of_bytes
+from tests.support import facts_of, trace_of_bytes
 
 US = 1_000
 A100, V100, H100 = "NVIDIA A100-SXM4-80GB", "Tesla V100-SXM2-16GB", "NVIDIA H100 80GB HBM3"
@@ -410,6 +412,33 @@ def test_a_softmax_in_fp16(type_: str, said: bool):
     kernel = f"void (anonymous namespace)::softmax_warp_forward<{type_}, {type_}, float, 10, false>({type_}*)"
     events = stepping(("aten::_softmax", [[64, 1024], [], []], [type_, "Scalar", "Scalar"], kernel, 500))
     assert ("softmax_in_fp16" in notices(events, header(V100))) is said
+
+
+@pytest.mark.parametrize(("type_", "said"), [("double", True), ("float", False)])
+def test_kernels_in_double_precision(type_: str, said: bool):
+    kernel = f"void (anonymous namespace)::softmax_warp_forward<{type_}, {type_}, {type_}, 10, false>({type_}*)"
+    events = stepping(("aten::_softmax", [[64, 1024], [], []], [type_, "Scalar", "Scalar"], kernel, 500))
+    told = notices(events, header(V100))
+    assert ("double_precision" in told) is said
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"float64": 900, "float32": 100}, "90.0 % of the parameters are float64. "),
+        ({"float64": 100, "float32": 900}, None),
+        ({"float64": "many"}, None),
+        ({}, None),
+    ],
+)
+def test_parameters_in_double_precision_on_a_host(parameters: dict[str, object], told: str | None):
+    drawing = TraceDrawing()
+    for number in range(8):
+        drawing.step(number, 10_000 * number, 10_000)
+        drawing.host("aten::mm", 10_000 * number, 10_000)
+    facts = replace(facts_of(drawing.events()), run=run_of({"parameters": parameters}))
+    (text,) = [each.text for each in diagnose(facts).notices if each.code == "double_precision"] or [None]
+    assert text is None if told is None else str(text).startswith(told) and "model.float()" in str(text)
 
 
 # --- cures that wait for others ----------------------------------------------------------------------------

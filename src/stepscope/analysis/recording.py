@@ -39,6 +39,8 @@ class RecordedRun:
     """Processes of the job on this machine."""
     workers: int | None = None
     """Child processes (of ``multiprocessing``) that the process had while it was recorded."""
+    double_share: float | None = None
+    """Of the parameters that an optimizer changes, the share in double precision."""
     beside: tuple[ThreadBeside, ...] = ()
     """Who took most first."""
     ours: bool = False
@@ -73,8 +75,14 @@ def run_of(manifest: Mapping[str, Any] | None) -> RecordedRun:
         machine_cores=_count(machine.get("machine_cores")),
         ranks_here=_count(machine.get("ranks_here")),
         workers=_count(machine.get("workers"), least=0),
+        double_share=_double_share(_mapping(manifest.get("parameters"))),
         beside=_beside(machine.get("threads")),
     )
+
+
+def _double_share(counts: Mapping[str, Any]) -> float | None:
+    known = {name: count for name, each in counts.items() if (count := _count(each)) is not None}
+    return sum(known.get(name, 0) for name in ("float64", "complex128")) / sum(known.values()) if known else None
 
 
 def _beside(told: object) -> tuple[ThreadBeside, ...]:

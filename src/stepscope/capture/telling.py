@@ -56,6 +56,8 @@ class Telling:
     _periods: Periods
     _waited: bool
     """Whether the job's own profiler is waited for."""
+    parameters: dict[str, int] | None = None
+    """How many numbers of which type an optimizer changes."""
     _told: dict[str, Any] | None
     """What is said of a profile that is kept if nothing better comes."""
 
@@ -95,6 +97,7 @@ class Telling:
             "steps_seen": self._finder.steps,
             "steps_from": SOURCES[source] if source is not None else None,
             **self._window.facts(self._settling.last(), settled=self._settling.settled),
+            "parameters": self.parameters,
             "switches": backend.switches() if backend else {},
             "no_profile": self._why_none(),
             "raised": raised(),

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -53,6 +54,7 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
     from .torch_backend import sessions
 
     calls = watch_torch(recorder, torch)
+    _count_parameters(recorder)
     recorder.on_calls_over.append(calls.over)
     recorder.calls = calls
     make_way(recorder, "torch")
@@ -65,6 +67,22 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
 
     look()
     recorder.on_fork.append(look)
+
+
+def _count_parameters(recorder: Recorder) -> None:
+    """How many numbers of which type the first optimizer to step has for parameters."""
+
+    def stepped(optimizer: Any, *_: Any) -> None:
+        _silence(hook)
+        counts: Counter[str] = Counter()
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                counts[str(parameter.dtype).removeprefix("torch.")] += parameter.numel()
+        recorder.parameters = dict(counts)
+
+    optimizers: Any = import_module("torch.optim.optimizer")
+    hook = optimizers.register_optimizer_step_post_hook(stepped)
+    recorder.on_done.append(lambda: _silence(hook))
 
 
 def _loads_data() -> bool:

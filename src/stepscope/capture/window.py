@@ -48,6 +48,7 @@ class Window:
 
     @ended.setter
     def ended(self, why: str) -> None:
+        """From the first time on threads beside it are no longer counted."""
         self._ended = why
         if self._beside is not None and self._ran_beside is None:
             self._ran_beside = self._beside.told()

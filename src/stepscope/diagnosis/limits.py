@@ -24,6 +24,9 @@ a trace, and would take it out for nothing."""
 NO_CORE_SHARE: Final = 0.05
 """Share of the steps in which their thread was ready to run and had no core, for that to be told."""
 
+DOUBLE_SHARE: Final = 0.2
+"""Of kernel time, or of a model's parameters, in float64. Chosen: statistics and losses may be."""
+
 BESIDE_SHARE: Final = 0.1
 BESIDE_SHOWN: Final = 3
 """A thread beside the steps is told from this share of a core on, and so many are. One that computed in Python for 75 %
@@ -66,8 +69,7 @@ much of what is left. The worst error of a planted cost is 1.3 % (docs/truth.md)
 of 176 ms that compiled anew 0.6 ms were left, and of one of 41 ms that started a process 1.1 ms."""
 
 HOST_LEFT_LEAST: Final = 0.05
-"""And so much of what is told to be left is left in any case: no step takes nothing. Measured with PyTorch 2.13, JAX
-0.10 and TensorFlow 2.21, where at most some milliseconds were told to be left (docs/truth.md): from 7 % of them on."""
+"""And so much of what is told to be left is left in any case: no step takes nothing. Measured (docs/truth.md): 7 %."""
 
 WITHIN_SHARE: Final = 0.9
 """Host time is said to pass in one range from this share on; of ranges within each other the innermost with as much."""

@@ -30,6 +30,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.other_phases,
     cores.no_core,
     cores.threads_beside,
+    efficiency.double_precision,
     steps.few_steps,
     steps.little_time,
     steps.warm_up,

@@ -6,8 +6,9 @@ from stepscope.analysis.branches import Branch, independent_branches
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.grids import alone, of_few_blocks
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.limits import SMALL_GRIDS_SHARE
-from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, RemedyPart, sentence
+from stepscope.diagnosis.limits import DOUBLE_SHARE, SMALL_GRIDS_SHARE
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart, sentence
+from stepscope.hardware.peaks import Precision
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_ns, format_share
@@ -56,6 +57,32 @@ def softmax_in_fp16(facts: Facts) -> Notice | None:
         "Softmax runs in fp16: large scores overflow to infinity before it, and small probabilities vanish behind it. "
         "Compute it in fp32, as autocast does; this is for accuracy, not for time.",
         sum(use.count for use in narrow),
+    )
+
+
+_IN_SINGLE: Remedies = {
+    PYTORCH: ("cast the model by `model.float()` and inputs by `torch.from_numpy(array).float()`",),
+    JAX: ("leave `jax_enable_x64` off, and cast inputs by `array.astype(numpy.float32)`",),
+    TENSORFLOW: ("cast inputs by `array.astype(numpy.float32)`, and leave Keras's `floatx` at float32",),
+    None: ("cast model and inputs to float32",),
+}
+
+
+def double_precision(facts: Facts) -> Notice | None:
+    """Much is computed in float64."""
+    table = facts.kernels
+    double_ns = sum(use.total_ns for use in table.uses if use.precision == Precision.FP64)
+    if table.total_ns and double_ns >= DOUBLE_SHARE * table.total_ns:
+        what = f"{format_share(double_ns / table.total_ns)} of the kernels' time is computed in float64"
+    elif not facts.activities and (facts.run.double_share or 0) >= DOUBLE_SHARE:
+        what = f"{format_share(facts.run.double_share or 0)} of the parameters are float64"
+    else:
+        return None
+    return Notice(
+        "double_precision",
+        f"{what}. It moves twice the bytes of float32 and, but for GPUs made for it, is computed at half its speed or "
+        f"far less. NumPy's arrays are float64 unless told otherwise. Where results need not be that exact: "
+        f"{sentence(_IN_SINGLE, facts.workload)}. What it gains is not in the profile.",
     )
 
 
