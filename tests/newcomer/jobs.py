@@ -85,7 +85,6 @@ JOBS = {
         ("# the cause", "# and what calls it"),
         cost_share=(0.15, 0.7),
         cures=(Cure("a worker that makes them ahead", ("--ahead",), option="the batches"),),
-        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
     "iterator_input": Job(
         "iterator_input.py",
@@ -99,7 +98,6 @@ JOBS = {
         "input_bound",
         cost_share=(0.15, 0.7),
         cures=(Cure(_AT_ONCE, ("--whole",)),),
-        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
     "stacked_input": Job(
         "stacked_input.py",
