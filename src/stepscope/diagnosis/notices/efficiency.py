@@ -61,10 +61,10 @@ def softmax_in_fp16(facts: Facts) -> Notice | None:
 
 
 _IN_SINGLE: Remedies = {
-    PYTORCH: ("cast the model by `model.float()` and inputs by `torch.from_numpy(array).float()`",),
-    JAX: ("leave `jax_enable_x64` off, and cast inputs by `array.astype(numpy.float32)`",),
-    TENSORFLOW: ("cast inputs by `array.astype(numpy.float32)`, and leave Keras's `floatx` at float32",),
-    None: ("cast model and inputs to float32",),
+    PYTORCH: ("Cast the model by `model.float()` and inputs by `torch.from_numpy(array).float()`",),
+    JAX: ("Leave `jax_enable_x64` off, and cast inputs by `array.astype(numpy.float32)`",),
+    TENSORFLOW: ("Cast inputs by `array.astype(numpy.float32)`, and leave Keras's `floatx` at float32",),
+    None: ("Cast model and inputs to float32",),
 }
 
 
@@ -81,8 +81,8 @@ def double_precision(facts: Facts) -> Notice | None:
     return Notice(
         "double_precision",
         f"{what}. It moves twice the bytes of float32 and, but for GPUs made for it, is computed at half its speed or "
-        f"far less. NumPy's arrays are float64 unless told otherwise. Where results need not be that exact: "
-        f"{sentence(_IN_SINGLE, facts.workload)}. What it gains is not in the profile.",
+        f"far less. NumPy's arrays are float64 unless told otherwise. {sentence(_IN_SINGLE, facts.workload)}, where "
+        "results need not be that exact. What it gains is not in the profile.",
     )
 
 
