@@ -425,7 +425,7 @@ def test_kernels_in_double_precision(type_: str, said: bool):
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"float64": 900, "float32": 100}, "90.0 % of the parameters are float64. "),
+        ({"float64": 900, "float32": 100}, "90.0 % of the parameters are float64, "),
         ({"float64": 100, "float32": 900}, None),
         ({"float64": "many"}, None),
         ({}, None),
