@@ -17,9 +17,9 @@ from stepscope.compiled import kernel
 from stepscope.names.callbacks import named_callback
 from stepscope.names.frames import names_function
 from stepscope.record import record
-from stepscope.trace.codes import among, distinct, grouped, mapped, marked
+from stepscope.trace.codes import among, distinct, grouped, mapped
 from stepscope.trace.forest import inherit, innermost_at, outermost, rows_of_track
-from stepscope.trace.sparse import PerSlice, places
+from stepscope.trace.sparse import ValuesOfFew, told
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -66,10 +66,14 @@ class CodeLines:
         if not self.knows:
             return np.full(functions.size, NULL, np.int64)
         called = _called(slices, functions, self._is_python, self._trace.slices.parent)
-        line = np.where(called >= 0, self._call_line[called], NULL)
+        line = self._call_line(called)
         open_ = np.flatnonzero((line == NULL) & (functions >= 0))
+        if not len(self._trace.looks):
+            open_ = open_[among(functions[open_], self._cells.keys >> 32)]
+        if not open_.size:
+            return line
         line[open_] = self._at(functions[open_], times[open_])
-        return np.asarray(line, np.int64)
+        return line
 
     def places(self, slices: I32, times: I64) -> I32:
         """Per slice in no function, the look (a row of the table) that tells where its thread was; -1 for none."""
@@ -96,20 +100,24 @@ class CodeLines:
     def _is_python(self) -> Bools:
         return among(self._trace.slices.kind, _PYTHON)
 
+    def _call_line(self, slices: I32 | I64) -> I64:
+        """Per slice the line that called it, NULL where it is not known."""
+        row = self._frame[slices]
+        lines = np.full(slices.size, NULL, np.int64)
+        lines[row >= 0] = self._trace.frames.call_line[row[row >= 0]]
+        return lines
+
     @cached_property
-    def _call_line(self) -> PerSlice[np.int64]:
+    def _frame(self) -> ValuesOfFew:
         frames = self._trace.frames
-        at = places(marked(frames.slice, len(self._trace.slices)))
-        lines = np.full(int(at.max(initial=-1)) + 2, NULL, np.int64)
-        lines[at[frames.slice]] = frames.call_line
-        return PerSlice(at, lines)
+        return told(frames.slice, np.arange(len(frames), dtype=np.int32))
 
     def _at(self, functions: I32, times: I64) -> I64:
         """The line that a function was at at an instant, by the call that it was in, else by looks."""
         cells = self._cells
         at, inside = self._cell(functions, times)
         member = cells.member(at)
-        line = np.where(inside & self._is_python[member], self._call_line[member], NULL)
+        line = np.where(inside & self._is_python[member], self._call_line(member), NULL)
         rest = np.flatnonzero(line == NULL)
         look = self._look_for(functions[rest], times[rest])
         line[rest] = np.where(look >= 0, self._trace.looks.line[look] if len(self._trace.looks) else NULL, NULL)
@@ -157,10 +165,16 @@ class CodeLines:
     # --- stretches ------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _is_seen(self) -> Bools:
+        return ~among(self._trace.slices.kind, _UNSEEN) | self._is_range
+
+    @cached_property
     def _cells(self) -> _Cells:
+        if not len(self._trace.looks):
+            return self._known_calls()
         slices = self._trace.slices
         rows = np.arange(len(slices), dtype=np.int32)
-        seen = ~among(slices.kind, _UNSEEN) | self._is_range
+        seen = self._is_seen
         holds = self._is_python | self._is_range
         around = np.append(inherit(np.where(seen, rows, np.int32(-1)), slices.parent), np.int32(-1))[slices.parent]
         around[slices.parent < 0] = -1
@@ -169,6 +183,13 @@ class CodeLines:
         holder = np.where(top[member], len(slices) + slices.track[member], around[member]).astype(np.int32)
         order = np.argsort(holder, kind="stable")
         return _Cells(holder[order].astype(np.int64) << 32 | member[order])
+
+    def _known_calls(self) -> _Cells:
+        """The calls alone whose line is known: without looks nothing else tells."""
+        frames, parent = self._trace.frames, self._trace.slices.parent
+        called = np.sort(frames.slice[frames.call_line != NULL])
+        holder = _climbed(parent[called], self._is_seen, parent)
+        return _Cells(np.sort(holder[holder >= 0].astype(np.int64) << 32 | called[holder >= 0]))
 
     def _cell(self, holders: I32, times: I64) -> tuple[Rows, Bools]:
         """The last member of each holder that began by a time (a place in the cells; the first one where none did), and
@@ -198,7 +219,7 @@ class CodeLines:
             place = np.clip(near, 0, cells.keys.size - 1)
             its = (cells.holder(place) == holders) & (near == place)
             member = cells.member(place)
-            parts += [np.where(its, slices.name[member], -1), np.where(its, self._call_line[member], NULL)]
+            parts += [np.where(its, slices.name[member], -1), np.where(its, self._call_line(member), NULL)]
         return tuple(part.astype(np.int64) for part in parts)
 
     def _offsets(self, holders: I32, at: Rows, inside: Bools, times: I64) -> tuple[I64, I64]:

@@ -278,7 +278,7 @@ class Locator:
         return _Around(frame, rest, stack, self._sources[slices], asking)
 
     def _climbed(self, slices: I32) -> I32:
-        around: I32 = _climbed(slices, self._roles, self.trace.slices.parent, len(_Says), _Says.OP)
+        around: I32 = _climbed(slices, self._roles, self.trace.slices.parent, len(_Says), int(_Says.OP))
         return around
 
     @cached_property

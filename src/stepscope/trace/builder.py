@@ -143,11 +143,31 @@ class TraceBuilder:
             )
         )
 
+    def _order(self) -> t.Rows:
+        """Slices by track, start, falling duration; ties keep the file's order."""
+        track, start, dur = (self._slices[name] for name in ("track", "start_ns", "dur_ns"))
+        key = _key(self._compact(track), self._compact(start))
+        if key is None:
+            return np.lexsort((-self._compact(dur), self._compact(start), self._compact(track)))
+        # Files are nearly sorted, and a stable sort of one column profits from it.
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        tied = np.flatnonzero(key[1:] == key[:-1])
+        if tied.size == 0:
+            return order
+        in_tie = np.zeros(order.size, np.bool_)
+        in_tie[tied] = in_tie[tied + 1] = True
+        rows = np.flatnonzero(in_tie)
+        within = order[rows]
+        longest = self._compact(dur)[within]
+        order[rows] = within[np.lexsort((within, -longest, key[rows]))]
+        return order
+
     def _sorted_slices(self, resolution_ns: int) -> tuple[t.Slices, t.I32]:
         given = self._slices
         if not given or len(given["track"]) == 0:
             return t.Slices.empty(), np.empty(0, np.int32)
-        order = _slice_order(*(self._compact(given[name]) for name in ("track", "start_ns", "dur_ns")))
+        order = self._order()
         chosen = order if self._chosen is None else self._chosen[order]
         new_id = np.empty(order.size, np.int32)
         new_id[order] = np.arange(order.size, dtype=np.int32)
@@ -168,27 +188,17 @@ class TraceBuilder:
         return t.Slices(**{declared.name: columns[declared.name] for declared in dataclasses.fields(t.Slices)}), new_id
 
 
-def _slice_order(track: t.I32, start: t.I64, dur: t.I64) -> t.Rows:
-    """t.Rows by track, start, falling duration; ties keep the file's order."""
-    span = int(start.max()) - int(start.min()) + 1
-    if span * (int(track.max()) + 1) < 1 << 62:
-        # One key instead of three: files are nearly sorted, and a stable sort of one column profits from it.
-        key = track.astype(np.int64)
-        key *= span
-        key += start
-        key -= start.min()
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        tied = np.flatnonzero(key[1:] == key[:-1])
-        if tied.size == 0:
-            return order
-        in_tie = np.zeros(order.size, np.bool_)
-        in_tie[tied] = in_tie[tied + 1] = True
-        rows = np.flatnonzero(in_tie)
-        within = order[rows]
-        order[rows] = within[np.lexsort((within, -dur[within], key[rows]))]
-        return order
-    return np.lexsort((-dur, start, track))
+def _key(track: t.I32, start: t.I64) -> t.I64 | None:
+    """One key instead of two, None where 64 bits have no room for it."""
+    first = int(start.min())
+    span = int(start.max()) - first + 1
+    if span * (int(track.max()) + 1) >= 1 << 62:
+        return None
+    key = track.astype(np.int64)
+    key *= span
+    key += start
+    key -= first
+    return key
 
 
 def _renumbered(table: TableT, new_id: t.I32) -> TableT:
