@@ -74,6 +74,21 @@ def test_how_long_it_had_no_core_is_read_more_seldom_than_looks_are_made(monkeyp
     assert told == [7] + [1] * (len(told) - 1)
 
 
+def test_of_a_thread_that_ends_before_its_looks_do_what_was_read_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([7, 9])
+
+    def waited(scheduled: int) -> int:
+        count = next(counts, None)
+        if count is None:
+            raise ProcessLookupError
+        return count
+
+    monkeypatch.setattr(module, "_waited", waited)
+    lines = of_a_second(monkeypatch, lambda number: 0, scheduled=3)
+    assert [step for step in lines._core_waits(len(lines._times)) if step is not None] == [7, 2]
+    assert len(lines._times) > 34
+
+
 def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_scheduled", lambda thread: None)
     assert "core_wait_ns" not in watched(turns).facts()["looks"]

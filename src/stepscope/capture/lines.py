@@ -165,13 +165,21 @@ class ThreadLines:
             self._one(ident, late_ns if in_c_code else 0)
             held = perf_counter_ns() - has
             if scheduled is not None and has >= due:  # How long the interpreter is wanted back costs the job nothing.
-                self._waited.append((len(self._times) - 1, _waited(scheduled)))
+                scheduled = self._read_waited(scheduled)
                 due = has + WAITED_EVERY_NS
             before, own = own, thread_time_ns()
             self.spent_ns += held if was_kept else max(own - before, held)
             waits, asked = _waits(), perf_counter_ns()
             self.passed_ns = asked - began
             pause = self._pause(looks)
+
+    def _read_waited(self, scheduled: int) -> int | None:
+        """Keep how long the thread waited for a core; the file to ask the next time, None once the thread has ended."""
+        try:
+            self._waited.append((len(self._times) - 1, _waited(scheduled)))
+        except OSError:
+            return None
+        return scheduled
 
     def _asked_in_vain(self, late_ns: int, waits: int) -> bool:
         """Whether it was the interpreter that a look waited for, and no core: it is asked for again and again."""
