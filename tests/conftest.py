@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from stepscope import compiled
 
-settings.register_profile("quick", max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("usual", parent=settings.get_profile("quick"), max_examples=60)
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -63,6 +63,7 @@ def test_what_saves_most_is_not_said_to_be_first_where_the_order_of_work_begins_
     assert order.locator("code").count() > 0
 
 
+@pytest.mark.slow
 def test_a_phone_has_its_controls_in_one_row(page: Page, reports: Reports) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{reports('example')}#/overview")
@@ -102,6 +103,7 @@ def test_the_command_of_the_capture_is_the_one_that_is_tried(page: Page, tmp_pat
     assert page.locator(".proof code").first.inner_text().endswith(" --cure prefetch a.py '--name=a b'")
 
 
+@pytest.mark.slow
 def test_the_users_lines_stand_beside_the_place(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document = stepscope.open(EXAMPLE).document()

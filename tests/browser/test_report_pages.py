@@ -131,6 +131,7 @@ def test_themes(page: Page, reports: Reports, shot: Shot, theme: str) -> None:
     shot(page)
 
 
+@pytest.mark.slow
 def test_a_narrow_window_needs_no_sideways_scrolling(page: Page, reports: Reports, shot: Shot) -> None:
     page.set_viewport_size({"width": 420, "height": 800})
     for name in PAGES:

@@ -41,6 +41,7 @@ def _late(path: Path) -> str:
     return (path / "late.html").as_uri()
 
 
+@pytest.mark.slow
 def test_the_first_view_is_of_where_the_work_is(page: Page, tmp_path: Path, shot: Shot) -> None:
     opened(page, _late(tmp_path))
     assert span(page) == "2.49 ms in sight"
@@ -130,6 +131,7 @@ def test_the_critical_path_is_a_track_and_a_list(page: Page, reports: Reports, s
     assert page.locator(".tv-count").inner_text().startswith(f"{slices['n'][0]} ")
 
 
+@pytest.mark.slow
 def test_the_panel_is_a_line_until_something_is_selected(page: Page, reports: Reports, shot: Shot) -> None:
     opened(page, reports("example"))
     settled(page)

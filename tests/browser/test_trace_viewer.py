@@ -270,6 +270,7 @@ def test_hostile_names_stay_text(page: Page, reports: Reports, shot: Shot) -> No
     shot(page)
 
 
+@pytest.mark.slow
 def test_a_profile_without_devices_says_so(page: Page, reports: Reports) -> None:
     opened(page, reports("example"))
     tab(page, "Gaps")

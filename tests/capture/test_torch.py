@@ -30,6 +30,7 @@ def step_numbers(path: Path) -> list[int]:
     return numbers
 
 
+@pytest.mark.slow
 def test_an_unedited_script_is_recorded_and_diagnosed(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "plain", 40)
     untouched = subprocess.run(
@@ -82,7 +83,6 @@ def test_what_kineto_logs_stands_in_the_jobs_output_only_where_it_asks_for_it(tm
     assert list((tmp_path / "out").rglob("*.trace.json.gz"))
 
 
-@pytest.mark.slow
 def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "adversarial", 40, "--no-stacks")
     profile = stepscope.open(ran.profile())

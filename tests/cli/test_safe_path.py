@@ -93,7 +93,7 @@ def test_python_m_finds_no_dependency_where_one_stands(tmp_path: Path) -> None:
     [
         ["-m", "stepscope", "diagnose", "ranks"],
         pytest.param(["-m", "stepscope", "diagnose", "ranks", "--scheduler", "local"], marks=pytest.mark.slow),
-        ["-m", "stepscope", "doctor"],
+        pytest.param(["-m", "stepscope", "doctor"], marks=pytest.mark.slow),
         pytest.param(["-m", "stepscope", "convert", "ranks/rank0.json.gz", "out.stepscope"], marks=pytest.mark.slow),
         pytest.param(["-c", _POOL], marks=pytest.mark.slow),
         pytest.param(["-c", _DASK], marks=pytest.mark.slow),

@@ -111,8 +111,13 @@ def test_devices_of_one_profile_share_a_clock() -> None:
             True,
         ),
         # Most of its all-reduces record neither group nor size.
-        ("b200_eager_rank0_of_8", {("all_reduce", None, None), ("all_gather", 8, 402_176)}, False),
-        ("v100_two_ranks_rank1", {("all_reduce", 2, None)}, True),
+        pytest.param(
+            "b200_eager_rank0_of_8",
+            {("all_reduce", None, None), ("all_gather", 8, 402_176)},
+            False,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("v100_two_ranks_rank1", {("all_reduce", 2, None)}, True, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_real_ranks_alone(name: str, kinds: set[tuple[str, int | None, int | None]], told: bool) -> None:

@@ -42,7 +42,7 @@ PLANTED: Mapping[str, tuple[Extra, int, str]] = {
 
 
 @pytest.mark.parametrize("overlaps", some([False, True], 1))
-@pytest.mark.parametrize("name", some(PLANTED, 3))
+@pytest.mark.parametrize("name", some(PLANTED, 2))
 def test_the_late_rank_and_its_cause_every_time(name: str, overlaps: bool, tmp_path: Path) -> None:
     extra, late, cause = PLANTED[name]
     job = simulate(WORLD, data_parallel(extra, overlaps=overlaps, seed=len(name)), clocks=clocks(1))

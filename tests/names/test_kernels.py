@@ -585,8 +585,8 @@ def test_every_kernel_of_the_real_traces_is_known(trace: str) -> None:
     [
         ("h100_qwen05b", 193),
         ("h100_bert_small", 30),
-        ("mi300_resnet_checkpointing_rank0_of_8", 243),
-        ("v100_resnet50_workers0", 966),
+        pytest.param("mi300_resnet_checkpointing_rank0_of_8", 243, marks=pytest.mark.slow),
+        pytest.param("v100_resnet50_workers0", 966, marks=pytest.mark.slow),
     ],
 )
 def test_precision_agrees_with_the_types_of_the_op_that_launched_the_kernel(trace: str, compared: int) -> None:

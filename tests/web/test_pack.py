@@ -114,7 +114,7 @@ def test_every_slice_is_drawn_and_every_gap_has_its_cause(name: str, tmp_path: P
 
 @pytest.mark.real
 def test_details_of_a_kernel(tmp_path: Path) -> None:
-    info = read(pack(profile(TRACES[1])), tmp_path, 0, 1)["info"]
+    info = read(pack(profile("kineto/h100_bert_small.json.gz")), tmp_path, 0, 1)["info"]
     told = {one["name"]: one["value"] for one in info["arguments"]}
     assert {"grid", "block", "registers", "stream"} <= told.keys()
     assert info["launch"]["kind"] == "runtime_call"
