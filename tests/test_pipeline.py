@@ -299,7 +299,7 @@ def test_any_trace_in_any_form_gives_a_valid_document(
     assert_reportable(path)
 
 
-@pytest.mark.parametrize("name", some(CASES, 8))
+@pytest.mark.parametrize("name", some(CASES, 7))
 def test_every_planted_profile_gives_a_valid_document(tmp_path: Path, name: str):
     path = tmp_path / "trace.json"
     path.write_bytes(planted_file(name))

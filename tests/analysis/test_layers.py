@@ -76,7 +76,7 @@ def test_backward_kernels_belong_to_the_layer_they_differentiate(links):
     assert (found["Net_0"].own_ns, found["Net_0"].whole_ns) == (0, 210 * US)
 
 
-@pytest.mark.parametrize("name", some([name for name in CASES if name not in ("sampled", "cpu_only")], 10))
+@pytest.mark.parametrize("name", some([name for name in CASES if name not in ("sampled", "cpu_only")], 7))
 def test_times_add_up_to_the_kernels(name):
     facts = planted_facts(name)
     for found in facts.layers:

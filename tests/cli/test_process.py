@@ -110,6 +110,7 @@ def test_slow_work_shows_progress_on_stderr_and_leaves_nothing_behind():
     assert "reading" not in out
 
 
+@pytest.mark.slow
 def test_analyses_that_run_late_show_progress_too():
     late = "lambda: (time.sleep(1.1), progress('analysing', 1, 2), documents.healthy())[2]"
     before = f"documents.ALL['late'] = {late}"
@@ -138,6 +139,7 @@ def test_no_progress_where_stderr_is_no_terminal():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_compiling_is_said_once_even_in_a_log():
     before = "progress('compile', 0, 0)"
     done = subprocess.run(

@@ -9,12 +9,12 @@ import pytest
 
 from stepscope import cli, pipeline
 from stepscope.report import markdown, terminal
-from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.kit.traces import OF_KINDS, real_trace
 from tests.report import documents
 from tests.support import real_profile
 
 
-@pytest.mark.parametrize("name", KINETO_TRACES)
+@pytest.mark.parametrize("name", OF_KINDS)
 def test_the_document_is_valid_and_readable_in_every_format(name: str):
     document = documents.check(real_profile(name).document())
     verdict = document["summary"]["verdict"]

@@ -40,7 +40,7 @@ OWN_WORDS = re.compile(
 
 
 KINDS = [
-    *some(((name, "inference") for name in CASES), 12, several=True),
+    *some(((name, "inference") for name in CASES), 7, several=True),
     *some(((name, tuple(JOBS)[2 * (at % 2)]) for at, name in enumerate(CASES)), 7, several=True),
 ]
 """Every case as a job of inference, and as one of the other two."""
@@ -67,7 +67,7 @@ def test_a_report_says_nothing_that_does_not_fit_the_job(name, job):
     assert misfits(text, facts.workload, allowed="DataLoader") == []
 
 
-@pytest.mark.parametrize("name", some(CASES, 12))
+@pytest.mark.parametrize("name", some(CASES, 7))
 def test_a_report_has_no_words_of_our_own_design(name):
     text, _ = told(name, "inference")
     assert set(OWN_WORDS.findall(text)) == set()

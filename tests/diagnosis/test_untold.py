@@ -113,7 +113,7 @@ def test_a_host_that_computes_all_the_time_is_told_nothing():
     assert notice(diagnosed(loop(STEP, lambda drawing, number, start: drawing.host("aten::mm", start, STEP)))) is None
 
 
-@pytest.mark.parametrize("case", some(CASES, 10))
+@pytest.mark.parametrize("case", some(CASES, 7))
 def test_notices_on_planted_causes_are_one_paragraph(case: str):
     one_paragraph(diagnose(planted_facts(case)))
 

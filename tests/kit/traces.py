@@ -64,6 +64,24 @@ def marks_of(name: str) -> tuple[pytest.MarkDecorator, ...]:
     return (pytest.mark.real, pytest.mark.slow) if name in LARGE else (pytest.mark.real,)
 
 
+KINDS = (
+    "a100_event_sync",
+    "a100_rank0_of_128",
+    "cpu_only_no_device",
+    "h100_bert_small",
+    "mi300_vllm_decode",
+    "mtia_inference",
+)
+"""One of each kind of device and job: what every document must be is looked at of these each time."""
+
+OF_KINDS = [
+    pytest.param(
+        f"kineto/{name}.json.gz", id=name, marks=[pytest.mark.real, *([] if name in KINDS else [pytest.mark.slow])]
+    )
+    for name in KINETO_NAMES
+]
+"""As ``KINETO_TRACES``, of which fewer are read each time."""
+
 KINETO_TRACES = [pytest.param(f"kineto/{name}.json.gz", id=name, marks=marks_of(name)) for name in KINETO_NAMES]
 """For ``@pytest.mark.parametrize("name", KINETO_TRACES)``.
 

@@ -8,7 +8,7 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.report import terminal
-from tests.kit.traces import KINETO_TRACES, REPOSITORY, real_trace
+from tests.kit.traces import OF_KINDS, REPOSITORY, real_trace
 
 EXAMPLE = REPOSITORY / "examples" / "profiles" / "cpu_input_bound.json.gz"
 
@@ -28,7 +28,7 @@ def test_the_short_texts_of_an_example_are_those_of_its_document():
     same(EXAMPLE)
 
 
-@pytest.mark.parametrize("name", KINETO_TRACES)
+@pytest.mark.parametrize("name", OF_KINDS)
 def test_the_short_texts_of_a_real_trace_are_those_of_its_document(name: str):
     same(real_trace(name))
 

@@ -60,7 +60,7 @@ def mean(facts: Facts, change: Change) -> float:
     return float(replay(facts, dependency_graph(facts), change)[list(facts.timed)].mean())
 
 
-@pytest.mark.parametrize("name", some(ON_A_DEVICE, 12))
+@pytest.mark.parametrize("name", some(ON_A_DEVICE, 7))
 def test_unchanged_it_is_the_profile(name: str):
     _, facts = solved(name)
     measured = facts.step_ns[list(facts.timed)].mean()

@@ -25,7 +25,7 @@ from tests.formats.chrome.chrome_files import event, named, read, slice_
 from tests.formats.chrome.perfetto import dropped, load
 from tests.kit.random_traces import random_traces
 from tests.kit.some import some
-from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.kit.traces import OF_KINDS, real_trace
 from tests.support import real_profile, trace_of
 
 ORDERED = ("tracks", "slices", "device_ops", "memory", "counters", "instants")
@@ -61,7 +61,7 @@ def assert_same_run(one: Info, other: Info) -> None:
 # --- real profiles --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KINETO_TRACES)
+@pytest.mark.parametrize("name", OF_KINDS)
 def test_a_real_profile_is_read_back_and_nothing_of_it_dropped(name: str, tmp_path: Path):
     trace = real_profile(name).trace
     back, document = again(trace, tmp_path)

@@ -416,7 +416,7 @@ NEEDS_EVENT_RECORDS = ("device_waits", "input_bound_pipeline")
 @pytest.mark.parametrize(
     ("name", "generation"),
     [
-        pytest.param(name, generation, marks=() if (newest and at < 12) or name == "healthy" else pytest.mark.slow)
+        pytest.param(name, generation, marks=() if (newest and at < 7) or name == "healthy" else pytest.mark.slow)
         for at, name in enumerate(CASES)
         for generation in GENERATIONS
         for newest in (generation == GENERATIONS[-1],)
