@@ -20,7 +20,7 @@ from tests.kit.events import Event
 from tests.kit.loop import run
 from tests.kit.plan import Plan
 from tests.kit.planted import CASES
-from tests.kit.traces import KINETO_TRACES
+from tests.kit.traces import OF_KINDS
 from tests.support import real_facts, trace_of
 
 
@@ -45,7 +45,7 @@ def test_two_runs_of_the_same_code_do_not_differ(seed: int):
     assert found.achieved is None
 
 
-@pytest.mark.parametrize("name", KINETO_TRACES)
+@pytest.mark.parametrize("name", OF_KINDS)
 def test_a_real_run_does_not_differ_from_itself(name: str):
     facts = real_facts(name)
     one = of_profile(facts, diagnose(facts))

@@ -42,7 +42,7 @@ def test_fast_road_equals_json(path: Path) -> None:
 
 
 @needs_files
-@pytest.mark.parametrize("path", some(SMALL, 6), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", some(SMALL, 3), ids=lambda path: path.name)
 def test_tolerant_road_equals_fast_road(path: Path) -> None:
     tolerant, fast = (read_events(Source(path), road=road) for road in ("tolerant", "fast"))
     assert reference.same(tolerant, fast)
@@ -50,7 +50,7 @@ def test_tolerant_road_equals_fast_road(path: Path) -> None:
 
 
 @needs_files
-@pytest.mark.parametrize("path", some(SMALL, 6), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", some(SMALL, 3), ids=lambda path: path.name)
 def test_arguments_are_read_again_at_their_offsets(path: Path, tmp_path: Path) -> None:
     text = text_of(path)
     plain = tmp_path / "plain.json"
