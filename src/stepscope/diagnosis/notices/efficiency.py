@@ -80,8 +80,8 @@ def double_precision(facts: Facts) -> Notice | None:
         return None
     return Notice(
         "double_precision",
-        f"{what}, which moves twice the bytes of float32 and, but for GPUs made for it, is computed at half its speed or "
-        f"far less. NumPy's arrays are float64 unless told otherwise. {sentence(_IN_SINGLE, facts.workload)}, where "
+        f"{what}, which moves twice the bytes of float32 and, but for GPUs made for it, is computed at half its speed "
+        f"or far less. NumPy's arrays are float64 unless told otherwise. {sentence(_IN_SINGLE, facts.workload)}, where "
         "results need not be that exact. What it gains is not in the profile.",
     )
 
