@@ -71,6 +71,13 @@ JOBS = {
             Cure("an augment that does an eighth", ("--cheaper",), option="cheaper", share=7 / 8),
         ),
     ),
+    "late_workers": Job(
+        "slow_dataset.py",
+        "input_bound",
+        arguments=("--workers", "2"),
+        cost_share=(0.4, 1.0),
+        cures=(Cure("an augment that does an eighth", ("--cheaper",), share=7 / 8),),
+    ),
     "workers_every_epoch": Job(
         "workers_every_epoch.py",
         "worker_starts",

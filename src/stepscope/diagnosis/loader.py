@@ -8,11 +8,14 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.learning import ops_share
 from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.analysis.loading import LoaderFunction, Loading
-from stepscope.diagnosis.finding import Finding, Option
+from stepscope.diagnosis.finding import Finding, Option, paragraphs
 from stepscope.diagnosis.input_places import loader_lines
 from stepscope.diagnosis.left_on_host import at_best
 from stepscope.diagnosis.limits import HIDDEN_SHARE, OWN_CODE_OPS_SHARE
 from stepscope.diagnosis.ranking import least_told
+from stepscope.diagnosis.remedies import remedy
+from stepscope.diagnosis.remedies.input import CHEAPER_WORKERS
+from stepscope.diagnosis.remedies.overhead import SAVES_AT_MOST
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_mean, format_ns, format_share
@@ -43,6 +46,8 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
         name = known.function.frame.function
         options = {"make": Option(f"make `{name}` cheaper: all of it", rest)} | options
     if step - best.step_ns < least_told(step) or best.workers <= known.workers:
+        if known.workers and step - rest >= HIDDEN_SHARE * step:
+            return _cheaper_workers(facts, finding, step, rest)
         return _without_workers(finding, options.get("make"), step, _cheaper(facts, known, recorded, step))
     mostly = step - best.step_ns >= _MOST * (step - rest)
     fix = _with_number(finding.fix, best)
@@ -82,6 +87,23 @@ def _made_in_loop(facts: Facts, finding: Finding, known: Loading, step: int, bat
         best_step_ns=rest if facts.activities else at_best(rest, step),
         options=options[::-1],
         change=None if finding.change is None else replace(finding.change, floor_ns=left),
+    )
+
+
+def _cheaper_workers(facts: Facts, finding: Finding, step: int, rest: int) -> Finding:
+    """Workers that cannot be more: how much cheaper their code can be is known from a measured run only."""
+    change = None if finding.change is None else replace(finding.change, floor_ns=step)
+    return replace(
+        finding,
+        fix=paragraphs(
+            f"Worker processes make the batches, and {_on_cores(facts)} more of them would gain nothing.\n"
+            f"{remedy(CHEAPER_WORKERS, facts.workload)}\n{remedy(SAVES_AT_MOST, facts.workload)}"
+        ),
+        saving_ns_per_step=0,
+        predicted_step_ns=step,
+        best_step_ns=rest if facts.activities else at_best(rest, step),
+        options=(Option("make what the workers do cheaper: all of it", rest),),
+        change=change,
     )
 
 
@@ -144,16 +166,18 @@ def _place(function: LoaderFunction) -> str:
 
 
 def _said(facts: Facts, best: WithWorkers, batches: Batches) -> str:
-    cores = facts.run.cores_of_rank
-    of = (
-        f"on the {format_count(cores)} {'core' if cores == 1 else 'cores'} that this process may use"
-        if cores is not None
-        else "where there are as many cores for them (how many there are was not recorded)"
-    )
     least, most = format_ns(best.best_ns), format_ns(best.step_ns)
     left = most if least == most else f"{least} to {most}"
     making, who = format_ns(round(batches.making_ns)), _workers(best.workers)
-    return f"A batch takes {making} to make: {who} {of} {'leaves' if best.workers == 1 else 'leave'} {left} per step."
+    leave = "leaves" if best.workers == 1 else "leave"
+    return f"A batch takes {making} to make: {who} {_on_cores(facts)} {leave} {left} per step."
+
+
+def _on_cores(facts: Facts) -> str:
+    cores = facts.run.cores_of_rank
+    if cores is None:
+        return "where there are as many cores for them (how many there are was not recorded)"
+    return f"on the {format_count(cores)} {'core' if cores == 1 else 'cores'} that this process may use"
 
 
 def _made_by(workers: int) -> str:

@@ -47,6 +47,13 @@ LATE_WORKERS: Remedies = {
     )
 }
 
+CHEAPER_WORKERS: Remedies = {
+    None: """\
+Make what they do cheaper: reading and transforming a sample in the dataset, and `collate_fn`. They are not part of this
+profile: record once with `num_workers=0`, and the report names their lines. Do once, ahead of the loop, what is the
+same each time, transform whole batches in place of samples, and read fewer, larger files."""
+}
+
 TAKING_OVER: Remedies = {
     None: (
         """\
