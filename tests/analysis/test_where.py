@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from stepscope.analysis import where
 from stepscope.analysis.where import Frame, Locator, Where, parse_frame
 from stepscope.report import phrases
 from stepscope.trace.trace import Trace
@@ -335,3 +337,24 @@ def test_a_line_of_a_definition_is_never_shown_as_that_of_a_call() -> None:
     place = {"file": "train.py", "line": 24, "function": "load", "op": None, "module": None, "annotation": None}
     assert phrases.where(place | {"defined": True}) == "in load, which begins at train.py:24"
     assert phrases.where(place | {"defined": False}) == "train.py:24 in load"
+
+
+def test_what_is_around_slices_is_the_same_by_either_road(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stacks that nest without end are walked once for all slices."""
+    drawing = TraceDrawing()
+    for depth in range(300):
+        drawing.python(f"train.py({depth % 7 + 1}): f{depth % 5}", depth, 2_000 - 2 * depth)
+    drawing.annotation("inner", 400, 900)
+    for op in range(200):
+        drawing.host("aten::linear", 410 + 4 * op, 3)
+        drawing.host("aten::addmm", 411 + 4 * op, 1)
+    trace = trace_of(drawing.events())
+    rows = np.arange(len(trace.slices), dtype=np.int32)
+    assert int(trace.slices.depth.sum()) > where._MOST_STEPS * rows.size
+    by_all = Locator(trace)._climbed(rows)
+    monkeypatch.setattr(where, "_MOST_STEPS", 1 << 20)
+    by_each = Locator(trace)._climbed(rows)
+    assert by_all.tolist() == by_each.tolist()
+    assert (by_all >= 0).any()
+    none = np.array([-1, 5], np.int32)
+    assert Locator(trace)._climbed(none)[:, 0].tolist() == [-1] * by_all.shape[0]

@@ -9,7 +9,7 @@ from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.tf_graph import is_passive, parse_annotation
 from stepscope.record import record
 from stepscope.trace.codes import among, mapped, marked, used_codes
-from stepscope.trace.forest import holding
+from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -136,9 +136,7 @@ def _place_nodes(trace: Trace, start_ns: int, end_ns: int) -> Placement:
 
 def _nearest_op(trace: Trace, rows: I32) -> I32:
     """Per slice, itself or the innermost host op around it, -1 for none."""
-    nearest = rows.copy()
-    while True:
-        climbing = np.flatnonzero((nearest >= 0) & (trace.slices.kind[nearest] != Kind.HOST_OP))
-        if climbing.size == 0:
-            return nearest
-        nearest[climbing] = trace.slices.parent[nearest[climbing]]
+    slices = trace.slices
+    ops = np.where(slices.kind == Kind.HOST_OP, np.arange(len(slices), dtype=np.int32), np.int32(-1))
+    nearest = np.append(inherit(ops, slices.parent), np.int32(-1))[rows]
+    return np.asarray(nearest, np.int32)

@@ -142,6 +142,10 @@ def _source_frame(text: str | None) -> Frame | None:
     return Frame(file, int(line), "") if file and line.isdecimal() and len(line) < 19 else None
 
 
+_MOST_STEPS = 64
+"""Steps from slices to what is around them, per slice of the profile: documents of real ones take nine at most."""
+
+
 class _Says(IntEnum):
     """What a slice says of the place of all that is inside it: bits of its role."""
 
@@ -278,8 +282,11 @@ class Locator:
         return _Around(frame, rest, stack, self._sources[slices], asking)
 
     def _climbed(self, slices: I32) -> I32:
-        around: I32 = _climbed(slices, self._roles, self.trace.slices.parent, len(_Says), int(_Says.OP))
-        return around
+        every, bits = self.trace.slices, (len(_Says), int(_Says.OP))
+        # Stacks that nest without end are walked once for all slices, not once for each.
+        if int(every.depth[slices].sum(dtype=np.int64)) > _MOST_STEPS * len(every):
+            return np.where(slices >= 0, _around_all(self._roles, every.parent, *bits)[:, slices], np.int32(-1))
+        return np.asarray(_climbed(slices, self._roles, every.parent, *bits), np.int32)
 
     @cached_property
     def _stacks(self) -> ValuesOfFew:
@@ -426,4 +433,17 @@ def _climbed(rows: I32, roles: I16, parent: I32, bits: int, outer: int) -> I32:
                     if roles[j] >> bit & 1 and (bit >= outer or made[bit, i] < 0):
                         made[bit, i] = j
             j = parent[j]
+    return made
+
+
+@kernel
+def _around_all(roles: I16, parent: I32, bits: int, outer: int) -> I32:
+    """The same of all slices: a parent's row comes before its children's."""
+    made = np.full((bits, roles.size), -1, np.int32)
+    for i in range(roles.size):
+        for bit in range(bits):
+            if parent[i] >= 0:
+                made[bit, i] = made[bit, parent[i]]
+            if roles[i] >> bit & 1 and (bit < outer or made[bit, i] < 0):
+                made[bit, i] = i
     return made
