@@ -37,12 +37,7 @@ export async function askPanel(asking) {
   const offers = h('div', { class: 'tv-offers', role: 'group', 'aria-label': 'Completions' });
   const result = h('div', { class: 'tv-answer', role: 'region', 'aria-label': 'Answer' });
   const words = sql ? await sqlWords(sql) : [...FIELDS.map((field) => `${field}:`), 'group by', 'pivot', ...GROUPS];
-  const run = async () => {
-    asking.setText(input.value);
-    put(offers);
-    put(result, h('p', { class: 'tv-dim', role: 'status' }, 'Asking …'));
-    put(result, await answered(asking, input.value));
-  };
+  const run = asker(asking, input, offers, result);
   const complete = (/** @type {string} */ word) => {
     const before = input.value.slice(0, input.selectionStart).replace(/[\w(*):]*$/, '');
     const after = input.value.slice(input.selectionStart);
@@ -75,6 +70,26 @@ export async function askPanel(asking) {
       : 'A search, then `group by` and `pivot`. `stepscope view` and `stepscope query` take SQL.')),
     result,
   ];
+}
+
+/**
+ * Asks what is written, and shows the answer to what was asked last: others may come later.
+ * @param {Asking} asking
+ * @param {HTMLTextAreaElement} input
+ * @param {HTMLElement} offers
+ * @param {HTMLElement} result
+ */
+function asker(asking, input, offers, result) {
+  let asked = 0;
+  return async () => {
+    asked += 1;
+    const mine = asked;
+    asking.setText(input.value);
+    put(offers);
+    put(result, h('p', { class: 'tv-dim', role: 'status' }, 'Asking …'));
+    const answer = await answered(asking, input.value);
+    if (mine === asked) put(result, answer);
+  };
 }
 
 /**

@@ -33,7 +33,8 @@ export function panel(app) {
   const body = h('div', { class: 'tv-panel-body', role: 'tabpanel', tabindex: '0' });
   const keys = (/** @type {KeyboardEvent} */ event) => along(app, event);
   const buttons = TABS.map((tab) => h('button', { type: 'button', role: 'tab', id: `tv-tab-${tab.id}`,
-    onclick: () => app.open(tab.id), onkeydown: keys }, tab.title));
+    // What is being written in the tab that is open stays.
+    onclick: () => void (app.tab !== tab.id && app.open(tab.id)), onkeydown: keys }, tab.title));
   let made = 0;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let later;
