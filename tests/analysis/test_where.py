@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from stepscope.analysis import where
-from stepscope.analysis.where import Frame, Locator, Where, parse_frame
+from stepscope.analysis.frame import Frame, parse_frame
+from stepscope.analysis.where import Locator, Where
 from stepscope.report import phrases
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing

@@ -6,10 +6,11 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.analysis.waits import callback_waits
-from stepscope.analysis.where import Where, parse_frame
+from stepscope.analysis.where import Where
 from stepscope.names.host_callbacks import hands_on, wraps_callback
 from stepscope.record import record
 from stepscope.regex import regex

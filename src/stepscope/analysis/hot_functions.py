@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.frame import Frame
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.steps import Markers
-from stepscope.analysis.where import Frame, Locator
+from stepscope.analysis.where import Locator
 from stepscope.record import record
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import outermost

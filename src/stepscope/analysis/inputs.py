@@ -7,9 +7,9 @@ import re
 import numpy as np
 
 from stepscope.analysis.categories import Category
+from stepscope.analysis.frame import Frame, parse_frame
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
-from stepscope.analysis.where import Frame, parse_frame
 from stepscope.names.remembered import remembered
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.record import record

@@ -57,7 +57,7 @@ recorded. Shorter silences of queued work are the device's own (uploading a grap
 
 LONGEST_STEPS: Final = 2
 """A step that lasted this many times the longest recorded stretch of training held something else: validation, saving.
-Busy machines doubled one."""
+Chosen: without recording steps are shorter, but machines may be busier then."""
 
 QUEUE_LEAST: Final = 64
 """A device's queue of launches holds more than so many: about 1,000 on NVIDIA's GPUs, 16,384 packets on AMD's."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import Frame, parse_frame
 from stepscope.analysis.inputs import InputRanges
-from stepscope.analysis.where import Frame, parse_frame
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv

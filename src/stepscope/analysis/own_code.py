@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.analysis.where import parse_frame
+from stepscope.analysis.frame import parse_frame
 from stepscope.names.frames import hands_on
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit

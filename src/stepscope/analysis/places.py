@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from stepscope.analysis.frame import Frame
 from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN
-from stepscope.analysis.where import Frame, Locator, Where
+from stepscope.analysis.where import Locator, Where
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace.codes import among, grouped, used_codes

@@ -12,8 +12,8 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.host import NO_CAUSE, HostActivity, helpers
-from stepscope.analysis.where import parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
 from stepscope.names.libraries import is_no_place
 from stepscope.record import record

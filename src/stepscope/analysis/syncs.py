@@ -10,10 +10,11 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.costs.call import parse_call
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.analysis.steps import Markers
-from stepscope.analysis.where import Locator, Where, parse_frame
+from stepscope.analysis.where import Locator, Where
 from stepscope.names.calls import without_version
 from stepscope.names.sync_hints import SyncHint, frame_hint, hands_on_wait, sync_hint, takes_time
 from stepscope.record import record

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import Frame, parse_frame
 from stepscope.analysis.places import Place, find_places
-from stepscope.analysis.where import Frame, Where, parse_frame
+from stepscope.analysis.where import Where
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import innermost_at, is_outermost, outermost
 from stepscope.trace.tables import I32, Bools, Kind

@@ -14,10 +14,11 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.callbacks import callbacks_in
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.limits import PLACES_SHARE, TOLD_SHARE
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.steps import WHOLE
-from stepscope.analysis.where import Where, parse_frame
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.host_stretches import HostStretches, less, stretches_of

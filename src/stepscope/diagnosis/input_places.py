@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import Frame
 from stepscope.analysis.inputs import InputRanges
 from stepscope.analysis.places import Place, find_places
-from stepscope.analysis.where import Frame, Where
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.function_lines import lines_of
 from stepscope.trace.codes import marked

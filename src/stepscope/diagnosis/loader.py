@@ -19,6 +19,7 @@ from stepscope.diagnosis.remedies.overhead import SAVES_AT_MOST
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_mean, format_ns, format_share
+from stepscope.whatif.change import Change
 from stepscope.whatif.loader import Batches, WithWorkers
 from stepscope.whatif.predictor import Predictor
 from stepscope.whatif.recording import Overhead, told_step_ns
@@ -54,7 +55,6 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     cheaper, by = _cheaper(facts, known, recorded, step), _said(facts, best, batches)
     parts = [fix, by, f"Or m{cheaper[1:]}" if cheaper else ""] if mostly or not cheaper else [cheaper, by, fix]
     ordered = [options[key] for key in ("workers", "make") if key in options]
-    floor = None if finding.change is None else replace(finding.change, floor_ns=best.step_ns)
     return replace(
         finding,
         fix="\n".join(filter(None, parts)),
@@ -62,7 +62,7 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
         predicted_step_ns=best.step_ns,
         best_step_ns=best.best_ns if best.best_ns < best.step_ns else None,
         options=tuple(ordered),
-        change=floor,
+        change=_held_to(finding.change, best.step_ns),
     )
 
 
@@ -86,13 +86,12 @@ def _made_in_loop(facts: Facts, finding: Finding, known: Loading, step: int, bat
         predicted_step_ns=left,
         best_step_ns=rest if facts.activities else at_best(rest, step),
         options=options[::-1],
-        change=None if finding.change is None else replace(finding.change, floor_ns=left),
+        change=_held_to(finding.change, left),
     )
 
 
 def _cheaper_workers(facts: Facts, finding: Finding, step: int, rest: int) -> Finding:
     """Workers that cannot be more: how much cheaper their code can be is known from a measured run only."""
-    change = None if finding.change is None else replace(finding.change, floor_ns=step)
     return replace(
         finding,
         fix=paragraphs(
@@ -103,8 +102,13 @@ def _cheaper_workers(facts: Facts, finding: Finding, step: int, rest: int) -> Fi
         predicted_step_ns=step,
         best_step_ns=rest if facts.activities else at_best(rest, step),
         options=(Option("make what the workers do cheaper: all of it", rest),),
-        change=change,
+        change=_held_to(finding.change, step),
     )
+
+
+def _held_to(change: Change | None, step_ns: int) -> Change | None:
+    """A change that leaves no shorter step than that."""
+    return None if change is None else replace(change, floor_ns=step_ns)
 
 
 def _with_number(fix: str, best: WithWorkers) -> str:
@@ -116,8 +120,7 @@ def _without_workers(finding: Finding, make: Option | None, step: int, cheaper: 
     if make is not None and saving >= HIDDEN_SHARE * step:
         more = "More workers would gain nothing on this machine."
         return replace(finding, fix=f"{cheaper}\n{more}", options=(make,))
-    change = None if finding.change is None else replace(finding.change, floor_ns=step)
-    return replace(finding, saving_ns_per_step=0, predicted_step_ns=step, change=change)
+    return replace(finding, saving_ns_per_step=0, predicted_step_ns=step, change=_held_to(finding.change, step))
 
 
 def _making_ns(facts: Facts, known: Loading, recorded: Overhead | None, step: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analysis.where import parse_frame
+from stepscope.analysis.frame import parse_frame
 from stepscope.formats.beside.package_files import with_packages
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing

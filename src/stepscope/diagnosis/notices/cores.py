@@ -22,8 +22,8 @@ def threads_beside(facts: Facts) -> Notice | None:
     return Notice(
         "threads_beside",
         f"Beside the steps {who} of the program computed: {names}{more}. Python runs one thread at a time: where that "
-        f"was Python code, the main thread waited for {it} before each of its ops. How long was not recorded; time the "
-        f"job without {it} to see. Give {it} less to do, or make {it} a process.",
+        f"was Python code, the main thread had to wait for {it}. How long was not recorded; time the job "
+        f"without {it} to see. Give {it} less to do, or make {it} a process.",
     )
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import empty_steps
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.limits import FEW_STEPS, SLOW_STEP_SHARE
 from stepscope.analysis.once import Once
 from stepscope.analysis.steps import WHOLE
-from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import AHEAD_SHARE, HOST_SHARE, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR

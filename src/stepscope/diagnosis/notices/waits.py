@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.syncs import Owner, Sync
-from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import FREE_WAIT_SHARE, WAIT_SHARE
 from stepscope.names.sync_hints import takes_time

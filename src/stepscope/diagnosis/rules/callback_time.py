@@ -4,8 +4,8 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import Frame
 from stepscope.analysis.limits import FINDING_SHARE
-from stepscope.analysis.where import Frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import longest_line

@@ -5,10 +5,11 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import Frame, parse_frame
 from stepscope.analysis.limits import PLACES_SHOWN
 from stepscope.analysis.places import find_places
 from stepscope.analysis.silent import Silence, SilentFunction
-from stepscope.analysis.where import Frame, Where, parse_frame
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import longest_line

@@ -6,10 +6,10 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.inputs import WAITING, InputRanges
 from stepscope.analysis.loading import MULTI_PROCESS, SINGLE_PROCESS, Loading, loader_of, loading
 from stepscope.analysis.summary import feeds_devices
-from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis import tf_data
 from stepscope.diagnosis.evidence import booked, has_python, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
