@@ -92,6 +92,12 @@ def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_optimizers_that_are_made_anew_for_the_same_parameters_are_one(tmp_path: Path) -> None:
+    ran = torch_loop(tmp_path, "anew", 40, "--no-stacks")
+    assert (ran.manifest["steps_from"], len(ran.steps())) == ("optimizer steps", 20)
+
+
+@pytest.mark.slow
 def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "plain", 4)
     assert ran.status == 0

@@ -1,4 +1,4 @@
-"""PyTorch loops that know nothing of stepscope. usage: torch_loop.py plain|adversarial|own_profiler|endless STEPS"""
+"""PyTorch loops that know nothing of stepscope. usage: torch_loop.py plain|anew|adversarial|own_profiler|endless STEPS"""
 
 import sys
 import time
@@ -20,6 +20,12 @@ def plain(_):
     for _ in range(2):  # Gradients are accumulated.
         model(torch.randn(32, 64)).sum().backward()
     optimizer.step()
+
+
+def anew(number):
+    global optimizer
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    plain(number)
 
 
 def adversarial(number):
