@@ -23,6 +23,16 @@ compiled.LOOPS.most = 0.0
 sys.exit(cli.main())
 """
 """Python alone is for less than any loop takes: machine code is wanted, or missed, on the fastest machine too."""
+LOAD = """
+import sys
+import numpy as np
+from stepscope.trace import forest
+chosen, parent = np.array([False, True, True]), np.array([-1, 0, 1], np.int32)
+print(forest._outermost.machine(chosen, parent), "numba.np.linalg" in sys.modules)
+if "more" in sys.argv:
+    print(forest._inherit.machine(np.array([7, -1, -1], np.int32), parent), "numba.np.linalg" in sys.modules)
+"""
+"""A loop that is kept, and one that is not yet."""
 PROFILE = Path(__file__).resolve().parents[2] / "examples" / "profiles" / "cpu_input_bound.json.gz"
 
 
@@ -156,6 +166,22 @@ def test_threads_that_ask_for_machine_code_at_once_all_keep_it_in_its_folder(
 
 def len_of(numbers: Any) -> int:
     return len(numbers)
+
+
+def test_machine_code_that_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
+    if compiled.compiler() is None:
+        pytest.skip("numba is not installed")
+    environment = os.environ | {"STEPSCOPE_CACHE": str(tmp_path)}
+
+    def told(*arguments: str) -> list[str]:
+        command = [sys.executable, "-c", LOAD, *arguments]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=True)
+        return ran.stdout.splitlines()
+
+    assert told() == ["[-1  1  1] True"]
+    assert told() == ["[-1  1  1] False"]
+    assert told("more") == ["[-1  1  1] False", "[7 7 7] True"]  # What is made of one that is not is as ever.
+    assert told("more") == ["[-1  1  1] False", "[7 7 7] False"]
 
 
 @pytest.mark.slow
