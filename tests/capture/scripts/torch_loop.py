@@ -1,4 +1,7 @@
-"""PyTorch loops that know nothing of stepscope. usage: torch_loop.py plain|anew|adversarial|own_profiler|endless STEPS"""
+"""PyTorch loops that know nothing of stepscope.
+
+usage: torch_loop.py plain|anew|adversarial|own_profiler|endless STEPS
+"""
 
 import sys
 import time

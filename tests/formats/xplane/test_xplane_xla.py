@@ -213,6 +213,34 @@ def test_a_queued_run_that_the_task_of_the_one_before_begins_belongs_to_its_own_
     assert [int(trace.slices.start_ns[c]) for c in trace.device_ops.launch] == [0, 20_000]
 
 
+@pytest.mark.parametrize(("missing", "between"), [(None, [20_000, 40_000]), (40, [None, None])])
+def test_runs_of_programs_of_one_name_between_known_ones_are_their_calls_in_order(
+    missing: int | None, between: list[int | None]
+) -> None:
+    """As a step has that is compiled anew for each shape: each program numbers its runs from elsewhere on. What ran
+    first was called before the profile."""
+
+    def op(run: int) -> dict[str, int | str]:
+        return {"hlo_op": "dot", "hlo_module": "jit_f", "run_id": run, "device_ordinal": 0}
+
+    def hands(at: int, to: int) -> Ev:
+        return Ev("ThreadpoolListener::Record", at * US, 0, {"_pt": 15, "_p": to})
+
+    def handed(at: int, by: int, run: int) -> tuple[Ev, ...]:
+        begun = Ev("ThreadpoolListener::StartRegion", at * US, 0, {"_ct": 15, "_c": by})
+        return begun, Ev("dot", (at + 1) * US, US, op(run)), Ev("ThreadpoolListener::StopRegion", (at + 3) * US)
+
+    call = "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice"
+    first, last = Ev(call, 0, 10 * US), Ev(call, 60 * US, 10 * US)  # Compiled anew, in no function that is named.
+    cached = [(Ev("PjitFunction(f)", at * US, 12 * US), Ev(call, at * US, 10 * US)) for at in (20, 40) if at != missing]
+    python = line("python", first, hands(5, 1), *(each for both in cached for each in both), last, hands(65, 2), id=1)
+    pool = line("tf_pool/2", Ev("dot", US, US, op(1_000_000)), *handed(72, 1, 5), Ev("dot", 76 * US, US, op(1_000_001)),
+                Ev("dot", 78 * US, US, op(6)), *handed(80, 2, 2_000_000), id=2)  # fmt: skip
+    trace = read(space(Plane("/host:CPU", (python, pool))))
+    starts = [None if c < 0 else int(trace.slices.start_ns[c]) for c in trace.device_ops.launch]
+    assert starts == [None, 0, *between, 60_000]
+
+
 def test_ops_without_a_device_stay_on_their_thread() -> None:
     """TensorFlow writes -1 for device and run."""
     none = {"device_ordinal": -1, "run_id": -1}

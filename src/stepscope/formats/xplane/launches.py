@@ -5,7 +5,8 @@ XLA runs a module as a whole: the call that executed it launched all its ops. Wh
 name its device (``[5] CommonPjRtLoadedExecutable::Execute (jit_step)``); one that does is preferred to the call that
 started all devices. Where no id tells, an op was launched by the call in which it ran, or in which its thread was
 handed the task that ran it (straight or by way of other tasks); else the calls of a module on a device are its runs in
-order, if there are as many of both and each call came first, or as their numbers count on from one that is known.
+order, if there are as many of both and each call came first, or as their numbers or they themselves count on from one
+that is known.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from stepscope.regex import regex
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
 
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
+_OF_ONE_PROGRAM = 1 << 16
 _RUN_MASK = (1 << 27) - 1
 """A TPU keeps these bits of the host's run id (tsl/profiler/utils/preprocess_xplane.h)."""
 
@@ -139,6 +141,7 @@ class LaunchFinder:
                 calls[left] = others(at[left], device[left], calls)
                 self._one_run_each(at, device, calls)
         self._by_number(at, device, calls)
+        self._between_known(at, device, calls)
         call[is_op] = calls
         return call
 
@@ -270,6 +273,29 @@ class LaunchFinder:
             called = _picked(ordered, np.where((nth >= 0) & (nth < ordered.size), nth, -1))
             launched_by[left] = np.where(start[called] <= start[columns.rows[at[left]]], called, -1)
 
+    def _between_known(self, at: Rows, device: I32, launched_by: Rows) -> None:
+        """Fill in executions of a module that come between two whose calls are known, where as many calls do, and those
+        around all that are known: of what ran first some was called before the profile, and of the last calls some
+        did not run before its end."""
+        columns, start = self._xla.columns, self._times.start
+        told = np.flatnonzero((columns.execution[at] != NULL) & (columns.module[at] >= 0))
+        if not (launched_by[told] < 0).any():
+            return
+        told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
+        calls = self._calls_by_module(np.ones(self._executes.rows.size, np.bool_))
+        for mine, ordered in self._with_calls(at, device, told, calls):
+            _, first, run = np.unique(columns.execution[at[mine]], return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            firsts = mine[first[order]]
+            if _skips(columns.run[at[firsts]]):
+                continue
+            known = launched_by[firsts]  # Not all say of which module they are.
+            ordered = self._earliest_first(np.union1d(ordered, known[known >= 0]))
+            picked = _picked(ordered, _in_turn(match([known], [ordered]), ordered.size))
+            picked[start[picked] > start[columns.rows[at[firsts]]]] = -1
+            of_all = picked[np.argsort(order)[run]]
+            launched_by[mine] = np.where(launched_by[mine] < 0, of_all, launched_by[mine])
+
     def _with_calls(
         self, at: Rows, device: I32, chosen: Rows, calls: dict[tuple[int, int], list[int]]
     ) -> Iterator[tuple[Rows, Rows]]:
@@ -313,6 +339,28 @@ _JITTED = regex(r"PjitFunction\((?P<name>[^()]+)\)")
 def is_continuation(name: str) -> bool:
     """Whether an event runs part of a module that another thread had started."""
     return name.startswith("ThunkExecutor::")
+
+
+def _skips(run: I64) -> bool:
+    """Whether runs are missing: those of one program are numbered, from a number far from every other program's on."""
+    apart = np.diff(np.unique(run[run != NULL]))
+    return bool(((apart > 1) & (apart < _OF_ONE_PROGRAM)).any())
+
+
+def _in_turn(place: Rows, count: int) -> Rows:
+    """Of executions in order, of which some have a place among the calls of their module (-1: not known), the places of
+    all that follow from these; -1 where calls and executions between two are not as many."""
+    known = np.flatnonzero(place >= 0)
+    if not known.size or (np.diff(place[known]) <= 0).any():
+        return np.full(place.size, -1, np.intp)
+    of = np.arange(place.size)
+    behind = np.searchsorted(known, of)
+    before, after = known[np.maximum(behind - 1, 0)], known[np.minimum(behind, known.size - 1)]
+    from_before, from_after = place[before] + of - before, place[after] + of - after
+    agreed = np.where(
+        behind == 0, from_after, np.where((behind == known.size) | (from_before == from_after), from_before, -1)
+    )
+    return np.where((agreed >= 0) & (agreed < count), agreed, -1)
 
 
 def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I32) -> Rows:
