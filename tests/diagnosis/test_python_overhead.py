@@ -174,6 +174,46 @@ def test_what_is_no_loop_of_the_program_is_not_told_as_one(events: list[Event]):
     assert found.saving_ns_per_step is None
 
 
+def cells(module: str, *, op_us: int = 35, parts: int = 1) -> list[Event]:
+    """Steps in which a function calls fifty modules of one op each (of so many), ahead of a long op."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, STEP - 10)
+        drawing.python("train.py(3): forward", start + 10, 50 * (op_us + 40) + 10)
+        for turn in range(50):
+            at = start + 20 + turn * (op_us + 40)
+            drawing.python(module.format(turn), at, op_us + 20)
+            drawing.python("torch/nn/modules/rnn.py(1844): forward", at + 5, op_us + 10)
+            drawing.host("aten::gru_cell", at + 10, op_us)
+            for part in range(parts if parts > 1 else 0):
+                drawing.host("aten::linear", at + 10 + part * op_us // parts, op_us // parts)
+        drawing.host("aten::linear", start + 5_900, 4_000)
+
+    return loop(STEP, step)
+
+
+@pytest.mark.parametrize(("op_us", "parts"), [(35, 1), (75, 3)])
+def test_a_module_that_is_called_in_a_loop_saves_at_most_what_its_calls_take(op_us: int, parts: int):
+    (found,) = told(cells("nn.Module: GRUCell_0", op_us=op_us, parts=parts))
+    assert "A loop in `forward` (train.py:3) runs 50 small ops per step" in found.why
+    assert found.fix.startswith("Do the work of the loop in few ops on larger tensors")
+    place = found.where[0]
+    assert (place.function, place.module) == ("forward", "GRUCell_0")
+    assert place.ns_per_step == 50_000 * (op_us + 40) - 20_000
+    assert (found.saving_ns_per_step, found.predicted_step_ns) == (0, 10_000_000)
+    assert found.best_step_ns is not None
+    assert found.best_step_ns <= 10_000_000 - place.ns_per_step
+
+
+@pytest.mark.parametrize(
+    "events",
+    [cells("nn.Module: Layer_{}", op_us=35), cells("nn.Module: GRUCell_0", op_us=75)],
+    ids=["layers", "long ops"],
+)
+def test_modules_that_are_no_loop_of_small_ops_promise_nothing(events: list[Event]):
+    assert all("A loop in" not in found.why for found in told(events))
+
+
 def test_reads_that_take_little_are_no_cure():
     (found,) = told(reading(40, long=3))
     assert "40 times per step, 120 µs in the reads alone" in found.why

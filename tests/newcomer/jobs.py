@@ -137,6 +137,14 @@ JOBS = {
         cures=(Cure("all pairs at once", ("--whole",)),),
         alone=True,
     ),
+    "module_loop": Job(
+        "module_loop.py",
+        "python_overhead",
+        ("# the cause",),
+        cost_share=(0.15, 0.6),
+        cures=(Cure("all clouds at once", ("--whole",)),),
+        alone=True,
+    ),
     "preprocess_loop": Job(
         "preprocess_loop.py",
         "between_steps",

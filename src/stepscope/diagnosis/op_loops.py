@@ -12,19 +12,20 @@ from stepscope.analysis.backward import forward_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host import NO_CAUSE
 from stepscope.analysis.learning import own_ops
-from stepscope.analysis.own_code import asking
+from stepscope.analysis.own_code import asking, is_users
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.numbers_read import by_program
 from stepscope.names.producing import reads_numbers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, marked
-from stepscope.trace.forest import is_outermost, outermost
-from stepscope.trace.tables import I32, I64, Bools
+from stepscope.trace.forest import inherit, is_outermost, outermost
+from stepscope.trace.shared import shared
+from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.units import format_mean, format_ns
 
 LOOP_TURNS: Final = 32
-"""An op that one call of a function runs so often runs in a loop."""
+"""An op that one call of a function runs so often runs in a loop, and so does a module that it calls so often."""
 SMALL_OP_NS: Final = 50_000
 """In the mean, while recorded."""
 
@@ -40,8 +41,11 @@ class OpLoop:
     ops_ns: int
     """In the ops and their backward pass, in all used steps."""
     is_differentiated: bool
+    calls_modules: bool
+    """Whether ops are those of modules that it calls again and again: whether these can be fewer nobody knows, as each
+    may need what the one before it found."""
     between: iv.Intervals
-    """The Python around the ops, in the calls of that function."""
+    """The Python around the ops, in the calls of that function; where it calls modules, around and in them."""
     ns: int
     """In all of it, with what lies between one op and the next of the backward pass."""
 
@@ -63,32 +67,88 @@ def longest_loop(facts: Facts, but: Bools) -> OpLoop | None:
     told = outermost((facts.host.causes != NO_CAUSE) | but, slices.parent) >= 0
     told |= mapped(slices.name, trace.strings, reads_numbers, np.bool_)  # By themselves.
     rows = np.flatnonzero(own_ops(trace) & (slices.track == facts.host.main) & ~told).astype(np.int32)
-    rows = rows[_within(facts, rows) & by_program(facts, rows)]
-    rows, call = _looped(facts, rows, asking(trace)[rows])
+    rows = rows[_within(facts, rows)]
+    direct = rows[by_program(facts, rows)]
+    looped, call = _looped(facts, direct, asking(trace)[direct])
+    rest = np.setdiff1d(rows, direct)
+    in_modules, turn, caller = _in_turns(facts, rest)
+    rows, call = np.concatenate((looped, in_modules)), np.concatenate((call, caller))
     if not rows.size:
         return None
     names, group = np.unique(slices.name[call], return_inverse=True)
     most = int(np.bincount(group, slices.dur_ns[rows]).argmax())
-    rows, call = rows[group == most], np.unique(call[group == most])
     frame = facts.locator.frame(trace.strings[names[most]])
     if frame is None:
         return None
-    places, which = np.unique(facts.locator.group(rows), return_inverse=True)
+    chosen = group == most
+    turn = turn[chosen[looped.size :]]
+    rows, call, modules = rows[chosen], np.unique(call[chosen]), np.unique(turn)
+    asked = np.concatenate((rows[: rows.size - turn.size], turn))  # A module's place is where it is called.
+    places, which = np.unique(facts.locator.group(asked), return_inverse=True)
     longest = np.bincount(which, slices.dur_ns[rows]).argmax() if places.size else 0
     backward = _backward(facts, rows)
-    ops = iv.of(facts.trace.slices, np.concatenate((rows, backward)))
-    inside = np.flatnonzero(own_ops(trace) & (outermost(marked(call, len(slices)), slices.parent) >= 0)).astype(
-        np.int32
-    )
+    ops = iv.of(slices, np.concatenate((rows, backward)))
+    # Around modules much else may be done in a turn, which is not theirs.
+    around = _bridged(iv.of(slices, np.concatenate((rows, modules)))) if modules.size else iv.of(slices, call)
+    inside = marked(modules if modules.size else call, len(slices))
+    inner = np.flatnonzero(own_ops(trace) & (outermost(inside, slices.parent) >= 0)).astype(np.int32)
+    between = iv.subtract(around, iv.of(slices, np.union1d(inner, rows)))
     return OpLoop(
-        where=replace(facts.locator.where(int(rows[which == longest][0])), op=None),
+        where=replace(facts.locator.where(int(asked[which == longest][0])), op=None),
         function=frame.function,
         per_step=rows.size / len(facts.used),
         ops_ns=iv.measure(ops),
         is_differentiated=backward.size > 0,
-        between=(between := iv.subtract(iv.of(facts.trace.slices, call), iv.of(facts.trace.slices, inside))),
+        calls_modules=modules.size > 0,
+        between=between,
         ns=iv.measure(iv.joined([_bridged(ops), between])),
     )
+
+
+def _in_turns(facts: Facts, rows: I32) -> tuple[I32, I32, I32]:
+    """Of ops in modules those of which one module is called again and again by one call of a function of the program,
+    and which take little each; with these calls of the module, and that of the function."""
+    slices = facts.trace.slices
+    own = mapped(slices.name, facts.trace.strings, is_users, np.bool_) & (slices.kind == Kind.PYTHON_FRAME)
+    modules = np.flatnonzero((slices.kind == Kind.MODULE) & (slices.parent >= 0))
+    modules = modules[own[slices.parent[modules]]].astype(np.int32)
+    turns = np.full(len(slices), -1, np.int32)
+    turns[modules] = modules
+    around = np.append(inherit(turns, slices.parent), np.int32(-1))
+    looped, turn_of = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    turn = around[rows]
+    while (known := turn >= 0).any():  # From the innermost to those around.
+        rows, turn = rows[known], turn[known]
+        again = _again(facts, rows, turn, slices.parent[turn])
+        looped.append(rows[again])
+        turn_of.append(turn[again])
+        rows, turn = rows[~again], around[slices.parent[turn[~again]]]
+    turn = np.concatenate(turn_of)
+    return np.concatenate(looped), turn, slices.parent[turn].astype(np.int32)
+
+
+def _again(facts: Facts, rows: I32, turn: I32, call: I32) -> Bools:
+    """Which ops are of a loop: one call of a function in it, and one module, have many turns of few small ops."""
+    slices = facts.trace.slices
+    ends = slices.start_ns[call] + slices.dur_ns[call]
+    inside = _step(facts, slices.start_ns[call]) == _step(facts, ends)  # Else it is the loop that makes the steps.
+    key = call.astype(np.int64) * (len(facts.trace.strings) + 1) + slices.name[turn]
+    keys, which = np.unique(key, return_inverse=True)
+    first = np.unique(turn, return_index=True)[1]
+    times = np.bincount(which[first], minlength=keys.size)
+    ops = np.bincount(which, _parts(facts)[rows], keys.size)
+    mean = np.bincount(which, slices.dur_ns[rows], keys.size) / np.maximum(ops, 1)
+    return np.asarray(((times >= LOOP_TURNS) & (mean < SMALL_OP_NS))[which] & inside)
+
+
+@shared
+def _parts(facts: Facts) -> I64:
+    """Per op how many ops it is made of: a cell of an LSTM is of several."""
+    slices = facts.trace.slices
+    op = slices.kind == Kind.HOST_OP
+    leaf = op.copy()
+    leaf[slices.parent[op & (slices.parent >= 0)]] = False
+    return np.bincount(outermost(op, slices.parent)[leaf], minlength=len(slices))
 
 
 def _bridged(spans: iv.Intervals) -> iv.Intervals:

@@ -56,7 +56,8 @@ and at most the Python of the function that reads, too. A loop of small ops in a
 `LOOP_TURNS` times or more in one call, `SMALL_OP_NS` at most in the mean) that takes `PYTHON_OVERHEAD_SHARE` of the
 steps saves at least the Python around the ops, and at most the ops and their backward pass, too. Where neither is,
 functions of the program with less than `OWN_CODE_OPS_SHARE` of their time in ops, and `PYTHON_OVERHEAD_SHARE` of the
-steps, save at most that. What of other Python a cure takes away is not known.""",
+steps, save at most that; else a module of small ops that one call of a function calls `LOOP_TURNS` times saves at most
+all its calls and their backward pass. What of other Python a cure takes away is not known.""",
     limits=(
         Limit(
             "PYTHON_OVERHEAD_SHARE",
@@ -115,8 +116,9 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
     reads, loop = most_reads(facts, in_callbacks(facts)), longest_loop(facts, in_callbacks(facts))
-    known = filter(None, (_loop_gone(facts, loop), _reads_gone(facts, reads, cost, functions)))
-    gone = max(known, key=lambda each: each.most_ns, default=None) or _own_gone(facts, cost, functions)
+    looped, is_sure = _loop_gone(facts, loop), loop is not None and not loop.calls_modules
+    known = filter(None, (looped if is_sure else None, _reads_gone(facts, reads, cost, functions)))
+    gone = max(known, key=lambda each: each.most_ns, default=None) or _own_gone(facts, cost, functions) or looped
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
     best, cures = (gone.best_step_ns(facts), gone.cures) if gone else (None, (OWN_FUNCTIONS,))
@@ -165,7 +167,8 @@ def _loop_gone(facts: Facts, loop: OpLoop | None) -> _Gone | None:
     if loop is None or loop.ns < PYTHON_OVERHEAD_SHARE * facts.used_ns:
         return None
     where = replace(loop.where, ns_per_step=facts.per_step(loop.ns))
-    return _Gone((where,), loop.between, loop.ns, (IN_FEW_OPS, OWN_FUNCTIONS), all_of=loop.function)
+    gone = iv.EMPTY if loop.calls_modules else loop.between
+    return _Gone((where,), gone, loop.ns, (IN_FEW_OPS, OWN_FUNCTIONS), all_of=loop.function)
 
 
 def _reads_gone(facts: Facts, reads: Reads | None, cost: int, functions: tuple[HotFunction, ...]) -> _Gone | None:
