@@ -56,6 +56,19 @@ def test_batches_that_come_in_bursts_are_settled(job: Callable[..., Job]) -> Non
     assert manifest["step_ns"]["unrecorded"] == 12.5 * MS
 
 
+def test_batches_made_while_the_profile_was_written_tell_nothing_of_a_step(
+    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "children", lambda: 2)
+    ran = job()
+    ran.steps(27, lambda _: 30)
+    ran.steps(4, lambda _: 3)
+    ran.steps(12, lambda _: 30)
+    manifest = ran.end()
+    assert manifest["step_ns"]["each"]["unrecorded"] == [30 * MS] * 10
+    assert manifest["machine"]["workers"] == 2
+
+
 def test_steps_that_never_settle_are_recorded_all_the_same(job: Callable[..., Job]) -> None:
     ran = job(settle=10)
     ran.steps(60, lambda number: int(1.5 ** min(number, 15)))

@@ -37,6 +37,10 @@ KNOWN = {
     "HTML in capitals": (b"\n <HTML><body>", "is a web page"),
     "Parquet": (b"PAR1\x15\x04", "is a table in a file"),
     "blanks": (b" \n\t", "is blank"),
+    "report": (
+        "vm.1.pt.trace.json.gz · PyTorch · on the CPU · 20 steps, 18 used\n".encode(),
+        "is a report of stepscope",
+    ),
     "text with colours": ("step 1 \x1b[31mloss 0.5 ✓\r\n".encode(), "is text"),
     "executable": (b"\x7fELF\x02\x01\x01\0", "is binary data"),
 }

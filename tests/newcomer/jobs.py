@@ -74,9 +74,17 @@ JOBS = {
     "late_workers": Job(
         "slow_dataset.py",
         "input_bound",
+        ("# the cause",),
         arguments=("--workers", "2"),
         cost_share=(0.4, 1.0),
         cures=(Cure("an augment that does an eighth", ("--cheaper",), share=7 / 8),),
+    ),
+    "remote_data": Job(
+        "remote_data.py",
+        "input_bound",
+        ("# the cause",),
+        cost_share=(0.4, 1.0),
+        cures=(Cure("as many workers as the finding says", ("--workers", "{workers}")),),
     ),
     "workers_every_epoch": Job(
         "workers_every_epoch.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stepscope.analysis.loader_workers import LoaderWorkers, loader_workers_of
 from stepscope.record import record
 
 
@@ -43,6 +44,8 @@ class RecordedRun:
     """Of the parameters that an optimizer changes, the share in double precision."""
     beside: tuple[ThreadBeside, ...] = ()
     """Who took most first."""
+    loader_workers: LoaderWorkers | None = None
+    """What those of PyTorch's loaders did meanwhile."""
     ours: bool = False
     """Whether there is one: whose job ``stepscope run`` recorded calls no profiler."""
 
@@ -77,6 +80,7 @@ def run_of(manifest: Mapping[str, Any] | None) -> RecordedRun:
         workers=_count(machine.get("workers"), least=0),
         double_share=_double_share(_mapping(manifest.get("parameters"))),
         beside=_beside(machine.get("threads")),
+        loader_workers=loader_workers_of(manifest),
     )
 
 

@@ -11,9 +11,11 @@ import os
 import sys
 import threading
 from array import array
+from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from time import perf_counter_ns, sleep, thread_time_ns, time_ns
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from .own_code import is_own
@@ -54,10 +56,19 @@ MOST_FUNCTIONS = 500
 """Functions whose calls are kept; reading the bytecode of one takes some 0.2 ms."""
 
 
-class ThreadLines:
-    """Looks at one thread from ``start`` to ``stop``."""
+def own_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the job's own code; None for none."""
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
 
-    def __init__(self) -> None:
+
+class ThreadLines:
+    """Looks at one thread from ``start`` to ``stop``; of its stack the frame counts that ``choose`` takes, given the
+    innermost."""
+
+    def __init__(self, choose: Callable[[FrameType | None], FrameType | None] = own_frame) -> None:
+        self._choose = choose
         self._over = False
         """Asked after each pause: of all ways to wait sleeping takes the least."""
         self._thread: threading.Thread | None = None
@@ -112,6 +123,18 @@ class ThreadLines:
             "place": self._seen[:count].tolist(),
             **({"core_wait_ns": self._core_waits(count)} if self._waited else {}),
         }
+
+    def by_place(self) -> dict[tuple[str, int, str] | None, int]:
+        """How long the thread was at each place (file, line, function), in ns; None is where it was at none. What
+        passes between two looks is shared by both."""
+        places: list[tuple[str, int, str] | None] = [*self._places, None]
+        count = min(len(self._times), len(self._seen))
+        spent: Counter[tuple[str, int, str] | None] = Counter()
+        for (began, first), (ended, last) in pairwise(zip(self._times[:count], self._seen[:count], strict=True)):
+            half = (ended - began) // 2
+            spent[places[first]] += half
+            spent[places[last]] += ended - began - half
+        return dict(spent)
 
     def _core_waits(self, count: int) -> list[int | None]:
         steps: list[int | None] = [None] * count
@@ -198,8 +221,7 @@ class ThreadLines:
     def _one(self, ident: int, late_ns: int) -> None:
         frame = sys._current_frames().get(ident)
         now = time_ns()
-        while frame is not None and not is_own(frame.f_code.co_filename):
-            frame = frame.f_back
+        frame = self._choose(frame)
         place = -1
         if frame is not None:
             key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
@@ -239,6 +261,18 @@ def _scheduled(thread: int | None) -> int | None:
 
 def _waited(scheduled: int) -> int:
     return int(os.pread(scheduled, 96, 0).split()[1])
+
+
+def waited_for_core_ns(thread: int) -> int | None:
+    """How long a thread of this process, by the system's number, was ready to run and had no core so far; None where
+    the system does not tell."""
+    scheduled = _scheduled(thread)
+    if scheduled is None:
+        return None
+    try:
+        return _waited(scheduled)
+    finally:
+        os.close(scheduled)
 
 
 def working_thread() -> int:

@@ -24,6 +24,7 @@ from .steps import CALL, EXPLICIT, REQUEST, StepFinder
 from .telling import JOB_ENDED, Telling
 from .watchdog import Watchdog, on_main_thread
 from .window import Window
+from .worker_lines import worker_lines
 
 EXPORT_WAIT_S = 300
 """A process that ends waits this long for its profile to be written."""
@@ -210,7 +211,8 @@ class Recorder(Telling):
             if self._exporting is None or not self._exporting.is_alive():
                 self.phase = RecordingPhase.AFTER
         elif self.phase is RecordingPhase.AFTER:
-            self._window.after += [] if dur is None else [dur]
+            if dur is not None:
+                self._window.passed_after(dur)
             if len(self._window.after) >= self.options.after:
                 self._over()
                 self._write()
@@ -373,6 +375,7 @@ class Recorder(Telling):
     def _export(self) -> None:
         try:
             paths, window = self._running.export(self.options.out), self._window
+            window.gather()
             facts = {"first_step": window.first, "steps": len(window.recorded), **self._running.facts()}
             self.manifest.wrote(paths, **facts)
             if self.options.watch:
@@ -425,6 +428,7 @@ class Recorder(Telling):
 
     def _done(self) -> None:
         self.phase = RecordingPhase.DONE
+        worker_lines.over()
         for hooks in (self.on_calls_over, self.on_done):
             take_out(hooks, self.manifest.failed)
 

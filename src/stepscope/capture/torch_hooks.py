@@ -17,6 +17,7 @@ from .own_profilers import make_way
 from .recorder import Recorder
 from .steps import OPTIMIZER
 from .stretches import Stretches
+from .worker_lines import worker_lines
 
 
 def watch_torch(counting: Counting, torch: Any) -> ModelCalls:
@@ -66,6 +67,7 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
     make_way(recorder, "torch")
     recorder.others_record = lambda: bool(sessions.active)
     follow_exports(recorder.wrote_itself)
+    worker_lines.follow_forks()
 
     def look() -> None:
         Outermost(torch, calls.watch, lambda: recorder.seeks_calls).start()

@@ -9,7 +9,10 @@ from .beside import ThreadsBeside
 from .machine import children, machine
 from .options import HARD, SETTLED_STEPS, Options
 from .place import resident_bytes
+from .worker_lines import worker_lines
 
+_PREFETCHED = 2
+"""Batches that each worker of a PyTorch loader makes ahead, unless it is told otherwise."""
 _MOST_TOLD = 1_000
 """Steps whose times a manifest has, of each kind."""
 
@@ -25,12 +28,15 @@ class Window:
         self.after: list[int] = []
         """Times of steps after it, with nothing recorded."""
         self._ended: str | None = None
+        self._ahead = 0
+        """Steps after it whose batches were made while the profile was written, more than one per step."""
         self.must_end: str | None = None
         """Why it ends with the step that runs, as the watchdog found."""
         self.workers: int | None = None
         """Child processes when it opened: those of a loader."""
         self._beside: ThreadsBeside | None = None
         self._ran_beside: list[dict[str, Any]] | None = None
+        self._worker_lines: dict[str, Any] | None = None
         self._options = options
         self._opened = 0.0
         self._memory: int | None = None
@@ -39,7 +45,10 @@ class Window:
         """Recording begins, with this step where there are any."""
         self.first = first
         self._opened, self._memory, self.workers = time.monotonic(), resident_bytes(), children()
+        self._ahead = _PREFETCHED * (self.workers or 0)
         self._beside = ThreadsBeside()
+        if self._options.stacks:
+            worker_lines.open()
 
     @property
     def ended(self) -> str | None:
@@ -50,8 +59,20 @@ class Window:
     def ended(self, why: str) -> None:
         """From the first time on threads beside it are no longer counted."""
         self._ended = why
+        worker_lines.close()
         if self._beside is not None and self._ran_beside is None:
             self._ran_beside = self._beside.told()
+
+    def gather(self) -> None:
+        """Take up what the workers of a loader saw: waits a little until they have written it."""
+        self._worker_lines = worker_lines.told()
+
+    def passed_after(self, dur: int) -> None:
+        """A step after it took so long: those that find their batch made ahead tell nothing of the ones that follow."""
+        if self._ahead:
+            self._ahead -= 1
+        else:
+            self.after.append(dur)
 
     def limit(self) -> str | None:
         """Why it ends with a step that just ended, or None."""
@@ -90,6 +111,7 @@ class Window:
             },
             "overhead": recorded / unrecorded if recorded and unrecorded else None,
             "machine": {**machine(), "workers": self.workers, "threads": self._ran_beside},
+            "worker_lines": self._worker_lines,
         }
 
 

@@ -24,6 +24,9 @@ a trace, and would take it out for nothing."""
 NO_CORE_SHARE: Final = 0.05
 """Share of the steps in which their thread was ready to run and had no core, for that to be told."""
 
+ASLEEP_SHARE: Final = 0.2
+"""Of the work on a batch, the part in which workers wait themselves, for that to be told. Chosen."""
+
 DOUBLE_SHARE: Final = 0.2
 """Of kernel time, or of a model's parameters, in float64. Chosen: statistics and losses may be."""
 

@@ -14,8 +14,9 @@ from stepscope.diagnosis.left_on_host import at_best
 from stepscope.diagnosis.limits import HIDDEN_SHARE, OWN_CODE_OPS_SHARE
 from stepscope.diagnosis.ranking import least_told
 from stepscope.diagnosis.remedies import remedy
-from stepscope.diagnosis.remedies.input import CHEAPER_WORKERS
+from stepscope.diagnosis.remedies.input import CHEAPER_WORKERS, UNSEEN_WORKERS
 from stepscope.diagnosis.remedies.overhead import SAVES_AT_MOST
+from stepscope.diagnosis.worker_code import heaviest
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_mean, format_ns, format_share
@@ -36,8 +37,8 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     if known is None or step is None or finding.saving_ns_per_step is None or not facts.used:
         return finding
     rest = max(step - finding.saving_ns_per_step, 0)
-    making = _making_ns(facts, known, recorded, step)
-    batches = Batches(making, min(known.waiting_ns, making), rest, facts.run.cores_of_rank, known.workers > 0)
+    making, waiting = _making_ns(facts, known, recorded, step)
+    batches = Batches(making, min(waiting, making), rest, facts.run.cores_of_rank, known.workers > 0)
     best = batches.best()
     if known.by_loop:
         return _made_in_loop(facts, finding, known, step, batches)
@@ -96,7 +97,7 @@ def _cheaper_workers(facts: Facts, finding: Finding, step: int, rest: int) -> Fi
         finding,
         fix=paragraphs(
             f"Worker processes make the batches, and {_on_cores(facts)} more of them would gain nothing.\n"
-            f"{remedy(CHEAPER_WORKERS, facts.workload)}\n{remedy(SAVES_AT_MOST, facts.workload)}"
+            f"{_work(facts)}{remedy(CHEAPER_WORKERS, facts.workload)}\n{remedy(SAVES_AT_MOST, facts.workload)}"
         ),
         saving_ns_per_step=0,
         predicted_step_ns=step,
@@ -104,6 +105,15 @@ def _cheaper_workers(facts: Facts, finding: Finding, step: int, rest: int) -> Fi
         options=(Option("make what the workers do cheaper: all of it", rest),),
         change=_held_to(finding.change, step),
     )
+
+
+def _work(facts: Facts) -> str:
+    """The line at which workers are longest, or how to have it told."""
+    workers = facts.run.loader_workers
+    if workers is None:
+        return f"{remedy(UNSEEN_WORKERS, facts.workload)}\n"
+    most = heaviest(workers)
+    return "" if most is None else f"{format_share(most.share)} of their work is in {most.frame.told}.\n"
 
 
 def _held_to(change: Change | None, step_ns: int) -> Change | None:
@@ -123,12 +133,17 @@ def _without_workers(finding: Finding, make: Option | None, step: int, cheaper: 
     return replace(finding, saving_ns_per_step=0, predicted_step_ns=step, change=_held_to(finding.change, step))
 
 
-def _making_ns(facts: Facts, known: Loading, recorded: Overhead | None, step: int) -> int:
-    """What making a batch takes, unrecorded where that is known. Workers that are waited for in each step make one in
-    as many steps as there are of them, or as there are cores for them."""
-    if known.workers:
-        return step * min(known.workers, facts.run.cores_of_rank or known.workers)
-    return _unrecorded_ns(facts, known.time, recorded)
+def _making_ns(facts: Facts, known: Loading, recorded: Overhead | None, step: int) -> tuple[float, float]:
+    """What making a batch takes, unrecorded where that is known, and how much of it is waited in. Workers that nobody
+    looked at, and that are waited for in each step, make one in as many steps as there are of them, or as there are
+    cores for them."""
+    if not known.workers:
+        return _unrecorded_ns(facts, known.time, recorded), known.waiting_ns
+    seen, recorded_step = facts.run.loader_workers, facts.run.recorded_ns
+    making = None if seen is None or recorded_step is None else seen.batch_ns(known.workers, recorded_step)
+    if seen is not None and making is not None:
+        return making, making * seen.asleep_share
+    return step * min(known.workers, facts.run.cores_of_rank or known.workers), known.waiting_ns
 
 
 def _unrecorded_ns(facts: Facts, time: iv.Intervals, recorded: Overhead | None) -> int:

@@ -43,6 +43,7 @@ _FIRST: tuple[tuple[bytes, str], ...] = (
     ),
     (rb".{17,40}brain\.Event:", EVENT_FILE),
     (rb'<!doctype html>\n<html[^>]*>\n<head>\n<meta name="generator" content="stepscope">', REPORT),
+    (rb"[^\n]{1,400} \xc2\xb7 (?:PyTorch|JAX|TensorFlow|\d+ ranks)\b", REPORT),
     (rb"\s*<(?i:!doctype html|html|head|\?xml)", "is a web page or XML, not a profile; download the file itself"),
     (rb"PAR1|ARROW1", "is a table in a file, not a profile; name the profile it was made from"),
     (rb"\xff\xfe|\xfe\xff", "is text in UTF-16; write it as UTF-8"),

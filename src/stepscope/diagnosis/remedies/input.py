@@ -41,17 +41,20 @@ NO_WORKERS: Remedies = {
 
 LATE_WORKERS: Remedies = {
     None: (
-        "The worker processes do not keep up. Give them less to do or add some (they are not part of this profile):",
+        "The worker processes do not keep up. Give them less to do or add some:",
         *loader_with("num_workers=8", "prefetch_factor=4", "persistent_workers=True"),
-        "Workers beyond the processor's cores gain nothing: where those are busy, decode and transform ahead of time.",
+        "Where they compute, workers beyond the processor's cores gain nothing: decode and transform ahead of time.",
     )
 }
 
 CHEAPER_WORKERS: Remedies = {
     None: """\
-Make what they do cheaper: reading and transforming a sample in the dataset, and `collate_fn`. They are not part of this
-profile: record once with `num_workers=0`, and the report names their lines. Do once, ahead of the loop, what is the
-same each time, transform whole batches in place of samples, and read fewer, larger files."""
+Make what they do cheaper: reading and transforming a sample in the dataset, and `collate_fn`. Do once, ahead of the
+loop, what is the same each time, transform whole batches in place of samples, and read fewer, larger files."""
+}
+
+UNSEEN_WORKERS: Remedies = {
+    None: "They are not part of this profile: record once with `num_workers=0`, and the report names their lines."
 }
 
 TAKING_OVER: Remedies = {

@@ -10,6 +10,7 @@ from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.inputs import WAITING, InputRanges
 from stepscope.analysis.loading import MULTI_PROCESS, SINGLE_PROCESS, Loading, loader_of, loading
 from stepscope.analysis.summary import feeds_devices
+from stepscope.analysis.where import Where
 from stepscope.diagnosis import tf_data
 from stepscope.diagnosis.evidence import booked, has_python, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -26,6 +27,7 @@ from stepscope.diagnosis.remedies.input import (
     TAKING_OVER,
 )
 from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.diagnosis.worker_code import made_in_workers, places_in_workers, what_workers_did
 from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct
@@ -127,18 +129,23 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
     host = "The session waits" if facts.host.pool else "The main thread waits"
     subject = "The device waits" if device is not None else host
     fix = _fix(facts, ranges)
+    made_by = _made_by(facts, ranges)
+    theirs: tuple[Where, ...] = ()
+    seen = facts.run.loader_workers
+    if fix is LATE_WORKERS and seen is not None and seen.busy_share > PRODUCERS_IDLE_SHARE:
+        made_by, theirs = made_in_workers(facts), places_in_workers(facts)
     change = without_host_time(facts, Category.INPUT)
     return Finding(
         rule=RULE.id,
         device=device,
-        title=f"{subject} for input data{_made_by(facts, ranges)}",
+        title=f"{subject} for input data{made_by}",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=change.outside(_starting(facts)),
         loading=_loading(facts, fix),
         why=_why(facts, cost, ranges),
         fix=paragraphs(remedy(fix, facts.workload)),
-        where=input_places(facts, ranges),
+        where=(*theirs, *input_places(facts, ranges)),
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
     )
 
@@ -182,7 +189,12 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
         text += f" Threads that prepare batches spend, all together, per step: {', '.join(ahead)}."
     if among(facts.host.produced, ranges.slices).any():
         text += _SENT if facts.activities else _MADE
-    return text + _producers(facts) + tf_data.bottleneck(facts) + _fed(facts)
+    return text + _producers(facts) + _workers(facts, ranges) + tf_data.bottleneck(facts) + _fed(facts)
+
+
+def _workers(facts: Facts, ranges: InputRanges) -> str:
+    """What a loader's did meanwhile."""
+    return what_workers_did(facts) if MULTI_PROCESS in loader_of(ranges) else ""
 
 
 def _loaders(facts: Facts, ranges: InputRanges, node: str | None) -> str:
@@ -260,6 +272,11 @@ def _fix(facts: Facts, ranges: InputRanges) -> Remedies:
     stages = dict(ranges.stages)
     busy = sum(ns for name, ns in stages.items() if name not in (WAITING, "not recorded"))
     waiting, unseen = stages.get(WAITING, 0), stages.get("not recorded", 0)
+    seen = facts.run.loader_workers
+    if seen is not None and seen.busy_share >= PRODUCERS_BUSY_SHARE:
+        return LATE_WORKERS
     if unseen >= max(busy, waiting):
+        if seen is not None and seen.busy_share <= PRODUCERS_IDLE_SHARE:
+            return TAKING_OVER
         return EITHER_WITH_STACKS if has_python(facts) else EITHER
     return TAKING_OVER if busy > waiting else LATE_WORKERS
