@@ -96,6 +96,16 @@ def test_what_does_not_fit_is_cut() -> None:
     assert not any(pages[SLOT_BYTES:])
 
 
+@forks
+def test_once_it_is_over_windows_change_nothing() -> None:
+    lines = WorkerLines()
+    lines._share()
+    lines.over()
+    for each in (lines.close, lines.open, lines.close):
+        each()
+    assert lines.told() is None
+
+
 def test_nothing_is_told_where_nothing_forks() -> None:
     lines = WorkerLines()
     lines.open()

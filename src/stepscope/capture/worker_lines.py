@@ -35,7 +35,8 @@ WRITING_S = 0.5
 _HEAD = struct.Struct("<I")
 _SLOT = struct.Struct("<III")
 """Process, number of the window, length of what follows; 0 until it is written."""
-_OVER = 0xFFFFFFFF
+_OVER = 0xFFFFFFFE
+"""Even: no window is open."""
 _LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
 _PARTS = os.path.join("torch", "utils", "data", "_utils", "")
 _LOOP = os.path.join(_PARTS, "worker.py")
@@ -63,7 +64,7 @@ class WorkerLines:
         """A window begins."""
         if self._follows:
             self._share()  # Workers may be forked while it is open.
-        if self._of == os.getpid():
+        if self._of == os.getpid() and self._number != _OVER:
             self._set(self._number + 1 + self._number % 2)
 
     def close(self) -> None:
