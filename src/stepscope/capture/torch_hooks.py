@@ -25,7 +25,7 @@ def watch_torch(counting: Counting, torch: Any) -> ModelCalls:
     modules, call = sys.modules, counting.call
 
     def stepped(optimizer: Any, *_: Any) -> None:
-        call(OPTIMIZER, (_owner(optimizer) if "torch_xla" in modules else "torch", _known_by(optimizer)))
+        call(OPTIMIZER, (_owner(optimizer) if "torch_xla" in modules else "torch", optimizer_key(optimizer)))
 
     optimizers: Any = import_module("torch.optim.optimizer")
     hook = optimizers.register_optimizer_step_post_hook(stepped)
@@ -33,7 +33,7 @@ def watch_torch(counting: Counting, torch: Any) -> ModelCalls:
     return watch_calls(counting, torch)
 
 
-def _known_by(optimizer: Any) -> tuple[type, int]:
+def optimizer_key(optimizer: Any) -> tuple[type, int]:
     """What an optimizer and those that the job makes in its place have in common: a kind, and the first parameter."""
     first = next((each for group in optimizer.param_groups for each in group["params"]), optimizer)
     return type(optimizer), id(first)

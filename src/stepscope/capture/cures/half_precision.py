@@ -8,6 +8,7 @@ from typing import Any
 
 from ..hooking import replace
 from ..steps import OPTIMIZER
+from ..torch_hooks import optimizer_key
 from .cure import Applying, ByHand, Cure
 from .models import before_first_call, cast
 from .places import Place, nearest_place
@@ -51,7 +52,7 @@ class _Scaled:
                 self._steps = False
             self._scaler.update()
             if not self._has_stepped:  # Gradients overflowed: a step of the job all the same.
-                self._recorder.call(OPTIMIZER, ("torch", id(self_)))
+                self._recorder.call(OPTIMIZER, ("torch", optimizer_key(self_)))
             self._is_scaled = self._is_unscaled = False
             self._applying.applied(self._place)
             return made
