@@ -173,3 +173,9 @@ def test_where_workers_gain_nothing_cheaper_code_is_the_only_cure():
     assert ops.saving_ns_per_step == 0
     assert ops.predicted_step_ns is not None
     assert ops.best_step_ns == pytest.approx(ops.predicted_step_ns - 3_000 * US / 16, rel=0.1)
+
+
+def test_a_function_that_makes_little_of_it_is_not_named():
+    random = "<built-in method rand of type object at 0x7f>"
+    found = told(on_host(((random, 2_000), ("aten::rand", 1_900)), (("waves.py(20): following", 500), (TENSOR, 100))))
+    assert found.title == "The main thread waits for input data, which the loop makes itself"

@@ -158,13 +158,13 @@ def _loading(facts: Facts, fix: Remedies) -> Loading | None:
 
 
 def _made_by(facts: Facts, ranges: InputRanges) -> str:
-    """That the loop's own code makes most of it, and which."""
+    """That the loop's own code makes most of it, and which function does, where one takes most of that time."""
     made = np.intersect1d(facts.host.produced, np.array(ranges.slices, np.int32))
     slices = facts.trace.slices
     if 2 * int(slices.dur_ns[made].sum()) < ranges.total_ns:
         return ""
-    frames = ((parse_frame(name), ns) for name, ns in ranges.loaders)
-    named = [frame.function for frame, _ in frames if frame is not None and not frame.function.startswith("<")]
+    frames = (parse_frame(name) for name, ns in ranges.loaders if 2 * ns >= ranges.total_ns)
+    named = [frame.function for frame in frames if frame is not None and not frame.function.startswith("<")]
     return ", which the loop makes itself" + (f" in `{named[0]}`" if named else "")
 
 
