@@ -24,9 +24,10 @@ from tests.newcomer.runs import SOURCES, TIMEOUT_S, ahead_of_others, alone
 pytestmark = pytest.mark.slow
 
 RIGHT = 0.95
-RUNS = 3
+RUNS = 5
 """The best has to hold: py-spy is kept from its looks, and the job from its cores, by whatever else a machine of two
-cores does meanwhile, and both only take away."""
+cores does meanwhile, and both only take away. Where looks alone tell lines, in C calls of which JAX records none
+and in the Python of TensorFlow's jobs, eight of nine runs have .95 on a quiet machine."""
 CLOCKS_NS = 250_000
 """How well py-spy's clock and the profile's are known to agree."""
 ACTIVE = "100"
@@ -52,9 +53,6 @@ JOBS = {
     SCRIPTS / "lines_keras.py": "tensorflow",
 }
 """With the environment each runs in."""
-LESS = dict.fromkeys(("lines_jax", "lines_tensorflow", "lines_keras"), 0.9)
-"""Where looks alone tell lines: C calls, of which JAX records no line, and Python of TensorFlow's jobs. At their share
-of the time looks are rarer where they are dear: most runs have .95 and more, TensorFlow's best of three had .946."""
 PROFILES = {"torch": "*.trace.json.gz", "jax": "*.xplane.pb", "tensorflow": "*.xplane.pb"}
 
 
@@ -117,11 +115,11 @@ def _one_line_loops(script: Path) -> dict[int, int]:
 @pytest.mark.parametrize("script", JOBS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.timed  # Few looks fall into it where other work runs beside it.
 def test_the_line_is_right_nearly_always(script: Path, tmp_path: Path) -> None:
-    least, best = LESS.get(script.stem, RIGHT), (0.0, Counter[tuple[str, int, int | None]]())
+    best = (0.0, Counter[tuple[str, int, int | None]]())
     for run in range(RUNS):
         folder = tmp_path / str(run)
         folder.mkdir()
         best = max(best, judged(script, JOBS[script], folder), key=lambda told: told[0])
-        if best[0] >= least:
+        if best[0] >= RIGHT:
             break
-    assert best[0] >= least, (best[0], best[1].most_common(10))
+    assert best[0] >= RIGHT, (best[0], best[1].most_common(10))
