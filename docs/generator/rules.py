@@ -53,7 +53,7 @@ LIMITS_INTRO = """\
 From which size on something is said by [rules](rules.md) and notices. `stepscope rules ID` tells the thresholds that
 one rule alone has, guides those of [comparisons](guides/compare.md#can-i-trust-the-answer), [jobs of many
 ranks](guides/many-ranks.md#who-is-to-blame) and [watched runs](guides/run.md#all-through-a-run). Why each has its
-value stands in `limits.py` of its room in `src/stepscope/`, from which `make docs` makes this page.
+value stands in `limits.py` of its room in `src/stepscope/`.
 """
 
 JOBS = """\

@@ -41,8 +41,8 @@ def test_a_callback_in_every_step_is_named_with_its_line(way: tuple[str, ...] | 
     assert finding.cost_ns_per_step == pytest.approx(SLOW_US * 1_000, rel=0.01)
     assert finding.saving_ns_per_step == finding.cost_ns_per_step
     assert places(finding) == [("slow.py", 10, "on_train_batch_end"), ("slow.py", 12, "write")]
-    assert "Callbacks: `on_train_batch_end` (slow.py:10) 20.0 ms." in finding.why
-    assert "in every step" in finding.why
+    assert "with all that they call: `on_train_batch_end` (slow.py:10) 20.0 ms." in finding.why
+    assert finding.rule == "callback_time"
     assert "steps_per_execution" in finding.fix
 
 
@@ -92,6 +92,37 @@ def test_other_python_between_steps_is_not_the_callbacks():
 
 def test_callbacks_that_take_nothing_are_no_finding():
     assert not of(fit(12, 40)).findings
+
+
+def predicting(step: int, at: int) -> list[Ev]:
+    """A callback that calls ``predict``: it makes a graph anew, calls it, and waits for a batch of its own pipeline."""
+    name = "keras.callback: Watch.on_train_batch_end (jobs/watch.py:10)"
+    return [
+        Ev(name, at * US, SLOW_US * US),
+        Ev("tf.function-graph_building", (at + 10) * US, 8_000 * US),
+        *calls_function("one_step", at + 9_000, 5_000),
+        Ev("EagerLocalExecute: IteratorGetNext", (at + 15_000) * US, 3_000 * US),
+    ]
+
+
+def test_all_that_a_callback_of_keras_calls_is_its_own_time():
+    """Graphs built, ops started and batches waited for in it are no causes beside it: without it they are gone."""
+    length, events = COMPUTES_US + SLOW_US + 3 * MARGIN_US, list[Ev]()
+    for step in range(12):
+        at = MARGIN_US + step * length
+        events.append(Ev("train", (at - 50) * US, (length - 50) * US, {"step_num": step, "_r": 1}))
+        events += calls_function("multi_step_on_iterator", at, COMPUTES_US)
+        events += predicting(step, at + COMPUTES_US + MARGIN_US)
+    diagnosis = of(space(Plane("/host:CPU", (line("python", *events, id=5),))))
+    assert [each.rule for each in diagnosis.findings] == ["callback_time"]
+    finding = the(diagnosis)
+    assert finding.cost_ns_per_step == pytest.approx(SLOW_US * 1_000, rel=0.01)
+    assert places(finding) == [("jobs/watch.py", 10, "Watch.on_train_batch_end")]
+    assert "predict_on_batch" in finding.fix
+    assert "idle_untold" not in {each.code for each in diagnosis.notices}
+    inside = [each for each in diagnosis.minor if each.cost_ns_per_step]
+    assert {each.rule for each in inside} >= {"recompilation", "input_bound"}
+    assert all(each.saving_after_ns_per_step == 0 for each in inside)
 
 
 def test_on_a_device_the_step_without_the_callback_is_predicted():

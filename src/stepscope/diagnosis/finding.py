@@ -93,8 +93,9 @@ class Finding:
     where: tuple[Where, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     saving_after_ns_per_step: int | None = None
-    """What the fix gains where everything that ranks above it is fixed already, in the same replay; None where that was
-    not replayed. Far less than the saving where two findings speak of the same time, more where one hides the other."""
+    """What the fix gains where all that ranks above it is fixed already: in the same replay, or where without one that
+    takes away some of its host time; None elsewhere. Far less than the saving where two findings speak of the same
+    time, more where one hides the other."""
     predicted_step_ns: int | None = None
     """The step time once fixed; the engine takes the saving off the mean step where a rule gives none."""
     best_step_ns: int | None = None

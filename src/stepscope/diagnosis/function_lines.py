@@ -24,10 +24,11 @@ stretches that nobody looked at) makes it no worse a place to look."""
 def lines_of(facts: Facts, within: Bools, function: Frame) -> tuple[Place, ...]:
     """The lines of a function in which the time of its calls inside of some slices passes, longest first; the function
     as a whole where no lines are known."""
-    return _lines_of_calls(facts, calls_of(facts, within, function))
+    return lines_of_calls(facts, calls_of(facts, within, function))
 
 
-def _lines_of_calls(facts: Facts, calls: I32) -> tuple[Place, ...]:
+def lines_of_calls(facts: Facts, calls: I32) -> tuple[Place, ...]:
+    """The lines in which the time of some calls passes, longest first."""
     dur = facts.trace.slices.dur_ns[calls]
     longest = calls[np.argsort(-dur, kind="stable")[:_LOOKED_AT]]
     start, length = facts.trace.slices.start_ns[longest], facts.trace.slices.dur_ns[longest]
@@ -50,7 +51,7 @@ def longest_line(facts: Facts, calls: I32, frame: Frame) -> Where:
     function = Where(frame.file, frame.line, frame.function, defined=frame.is_definition)
     if not frame.is_users or not calls.size:
         return function
-    known = (place.where for place in _lines_of_calls(facts, calls) if place.share >= _KNOWN)
+    known = (place.where for place in lines_of_calls(facts, calls) if place.share >= _KNOWN)
     mine = (line for line in known if line.function == frame.function and line.file == frame.file)
     return next((line for line in mine if line.line is not None and not line.defined), function)
 

@@ -108,12 +108,14 @@ def _named(findings: Sequence[Finding], scale: Scale) -> list[Finding]:
 def _divided(ranked: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """What is worth telling, each with what it still gains once those above it are fixed, and what is not."""
     least, replayed = least_told(scale.step_ns), scale.replayed
+    if not isinstance(replayed, Predictor):
+        return _divided_by_time(ranked, scale)
     change, saved = Change(), 0
     worth: list[Finding] = []
     minor: list[Finding] = []
     for finding in ranked:
         tells = _is_worth_telling(finding, scale)
-        if finding.change is not None and isinstance(replayed, Predictor) and (tells or saved):
+        if finding.change is not None and (tells or saved):
             both = change | finding.change
             together = replayed.saving_ns(both)
             if worth and saved:
@@ -123,6 +125,23 @@ def _divided(ranked: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ..
                 tells = stands if tells else _uncovered(scale, replayed, then)
             if tells:
                 change, saved = both, together
+        (worth if tells else minor).append(finding)
+    return tuple(worth), tuple(minor)
+
+
+def _divided_by_time(ranked: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """The same where nothing is replayed: what lies in the host's time that one above takes away goes with it."""
+    above = Change()
+    worth: list[Finding] = []
+    minor: list[Finding] = []
+    for finding in ranked:
+        tells, change = _is_worth_telling(finding, scale), finding.change
+        share = 1.0 if change is None else change.left_by(above)
+        if change is not None and share < 1.0 and finding.saving_ns_per_step is not None:
+            finding = replace(finding, saving_after_ns_per_step=round(share * finding.saving_ns_per_step))
+            tells = tells and not above.holds(change) and share * _at_most(finding) >= least_told(scale.step_ns)
+        if tells and change is not None:
+            above |= change
         (worth if tells else minor).append(finding)
     return tuple(worth), tuple(minor)
 

@@ -61,6 +61,8 @@ class Rule:
     """Whether it tells of time that recording itself makes longer on the host."""
     tells: tuple[Category, ...] = ()
     """The causes of idle time that its findings tell of."""
+    tells_within: bool = False
+    """Whether its findings tell of all the host's time that their change takes away, whatever it is booked to."""
     tells_beside: bool = False
     """Whether other rules' findings may tell of the same time: of such, the one that tells most counts."""
     cures_part_of: tuple[str, ...] = ()

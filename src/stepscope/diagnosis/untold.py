@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from stepscope.analysis.accounting import Account
+from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
@@ -17,6 +17,7 @@ from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.notices.waits import timer_cost
 from stepscope.diagnosis.remedies import PYTHON_ADVICE, sentence
 from stepscope.diagnosis.rules import DECLARED
+from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share
 
@@ -108,6 +109,19 @@ def _who(facts: Facts, device: int | None) -> str:
     return "the device" if len(facts.working) == 1 else f"device {device}"
 
 
+def _within(facts: Facts, account: Account, kind: _Kind, findings: list[Finding]) -> int:
+    """What is booked to it in the host's time of which findings tell whatever that is booked to, in ns per step."""
+    changes = [each.change for each in findings if DECLARED[each.rule].tells_within and each.change is not None]
+    if not changes:
+        return 0
+    told, windows = (
+        iv.joined(spans for change in changes for spans in change.host.values()),
+        facts.used_windows(account),
+    )
+    booked_to = (host_time(facts.trace, facts.host, cause, windows) for cause in kind.causes)
+    return facts.per_step(sum(iv.measure(iv.intersect(spans, told)) for spans in booked_to))
+
+
 def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> tuple[int, int | None]:
     """What the device with most of it leaves untold, in ns per step, and which that is."""
     account: Account = max(facts.working, key=lambda each: booked(facts, each, *kind.causes))
@@ -115,6 +129,7 @@ def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> tuple[int, int 
     costs = [(rule, ns) for rule, ns in costs if not set(kind.causes).isdisjoint(rule.tells)]
     told = sum(ns for rule, ns in costs if not rule.tells_beside)
     told += max((ns for rule, ns in costs if rule.tells_beside), default=0)
+    told += _within(facts, account, kind, findings)
     if Category.SYNC in kind.causes:
         told += sum(
             facts.per_step(timer_cost(syncs))

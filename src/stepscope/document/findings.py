@@ -73,7 +73,7 @@ class FindingEntry(TypedDict):
         Annotated[
             Ns | None,
             Field(
-                "What the fix gains once the findings above it are fixed, by replay; null where that was not replayed.",
+                "What the fix gains once the findings above it are fixed; null where that is not known to differ.",
                 "with those above fixed",
             ),
         ]

@@ -73,6 +73,14 @@ class Change:
         """The change that leaves the host's time of some stretches where it is."""
         return replace(self, host={track: iv.subtract(spans, time) for track, spans in self.host.items()})
 
+    def left_by(self, other: Change) -> float:
+        """The share of the host's time that it takes away and the other does not; all of it where that is none."""
+        left = whole = 0
+        for track, spans in self.host.items():
+            whole += iv.measure(spans)
+            left += iv.measure(iv.subtract(spans, other.host.get(track, iv.EMPTY)))
+        return left / whole if whole else 1.0
+
     def holds(self, other: Change) -> bool:
         """Whether nearly all that the other takes out goes with this one already."""
         for track, spans in other.host.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import Feature
-from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, TRAINS, Remedies, RemedyPart
+from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, TENSORFLOW, TRAINS, Remedies, RemedyPart
 
 _TRAINER, _LIGHTNING = Feature.TRAINER, Feature.LIGHTNING
 
@@ -98,6 +98,17 @@ Lightning's own callbacks are left out by arguments of its Trainer:
 Logging and the progress bar are set by arguments of the Trainer:
     TrainingArguments(..., logging_steps=100, disable_tqdm=True)""",
             given=(_TRAINER,),
+        ),
+    ),
+    TENSORFLOW: (
+        """\
+Do the work of the callback every N batches (`if batch % 100 == 0:`). For a batch or two,
+`self.model.predict_on_batch(x)` in place of `predict` makes no pipeline and traces nothing anew.""",
+        RemedyPart(
+            """\
+Or let several steps run between two calls of all callbacks:
+    model.compile(..., steps_per_execution=10)""",
+            since=(2, 4),
         ),
     ),
     None: """\
