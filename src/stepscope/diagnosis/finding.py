@@ -115,6 +115,8 @@ class Finding:
     around: tuple[str, str] | None = field(default=None, compare=False)
     """What of ``why`` stands before and behind what holds of one rank's profile alone, if anything does: read together,
     the ranks tell what that leaves open."""
+    within: str | None = field(default=None, compare=False)
+    """The rule of whose cause this is a part: where that has a finding, its cure takes this away too."""
     id: str = ""
     untried: bool = False
     """Whether the rule's cures that can be tried are for other causes than this one's."""

@@ -85,7 +85,20 @@ def ordered(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> list[Find
         within = part < saving <= (1 + _ALIKE) * part
         return False, -(part if within else saving), finding.rule in most
 
-    return sorted(findings, key=rank)
+    return _behind_what_holds_them(sorted(findings, key=rank))
+
+
+def _behind_what_holds_them(findings: list[Finding]) -> list[Finding]:
+    """What goes with the cause of another comes right behind that."""
+    saved = {finding.rule for finding in findings if finding.saving_ns_per_step}
+    parts = [finding for finding in findings if finding.within in saved]
+    placed: list[Finding] = []
+    for finding in findings:
+        if finding not in parts:
+            first = finding.rule not in {each.rule for each in placed}
+            placed.append(finding)
+            placed += [part for part in parts if part.within == finding.rule and first]
+    return placed
 
 
 def _ranked_ns(finding: Finding, rule: Rule) -> int | None:
@@ -125,7 +138,7 @@ def _divided(ranked: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ..
                 tells = stands if tells else _uncovered(scale, replayed, then)
             if tells:
                 change, saved = both, together
-        (worth if tells else minor).append(finding)
+        (worth if tells else minor).append(_gone_with(finding, worth))
     return tuple(worth), tuple(minor)
 
 
@@ -142,8 +155,15 @@ def _divided_by_time(ranked: Sequence[Finding], scale: Scale) -> tuple[tuple[Fin
             tells = tells and not above.holds(change) and share * _at_most(finding) >= least_told(scale.step_ns)
         if tells and change is not None:
             above |= change
-        (worth if tells else minor).append(finding)
+        (worth if tells else minor).append(_gone_with(finding, worth))
     return tuple(worth), tuple(minor)
+
+
+def _gone_with(finding: Finding, above: Sequence[Finding]) -> Finding:
+    """Of what goes with a cause that is told above nothing is left."""
+    if finding.within not in {each.rule for each in above} or not finding.saving_ns_per_step:
+        return finding
+    return replace(finding, saving_after_ns_per_step=0)
 
 
 def _is_worth_telling(finding: Finding, scale: Scale) -> bool:

@@ -34,7 +34,7 @@ def saving(finding: FindingEntry, summary: SummaryEntry) -> str:
         return f"saves {format_ns(then)} of {format_ns(mean)} {per} once the above is fixed; by itself {alone}"
     if mean is not None and predicted == mean and best is None:
         average = f"{per} on average" if per == "per step" else per
-        return f"{text} {average}, leaving the usual {format_ns(predicted)}"
+        return f"{text} {average}, leaving the usual {format_ns(predicted)}{_in_turn(finding)}"
     if mean is not None:
         text += f" of {format_ns(mean)} {per}"
     if predicted is not None:

@@ -33,6 +33,7 @@ from stepscope.diagnosis.remedies import (
 )
 from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import callback_time as callbacks_on_host
+from stepscope.diagnosis.within_input import of_garbage
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import distinct
 
@@ -119,8 +120,11 @@ _CAUSES = {
     ),
 }
 
+_COLLECTING = {
+    Category.GC: Cause(title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE)
+}
+
 _OTHERS = {
-    Category.GC: Cause(title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE),
     Category.CHECKPOINT_IO: Cause(
         title="Steps wait for checkpoints", doing="a checkpoint is read or written", fix=CHECKPOINTS
     ),
@@ -196,7 +200,8 @@ def of_python(facts: Facts) -> list[Finding]:
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    findings = [*cause_findings(facts, _OTHERS, rule=RULE.id), *of_python(facts)]
+    findings = [of_garbage(facts, each) for each in cause_findings(facts, _COLLECTING, rule=RULE.id)]
+    findings += [*cause_findings(facts, _OTHERS, rule=RULE.id), *of_python(facts)]
     slowed = capture_slows_host(facts)
     return findings + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")

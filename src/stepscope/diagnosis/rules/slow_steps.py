@@ -20,6 +20,7 @@ from stepscope.diagnosis.remedies import (
     remedy,
 )
 from stepscope.diagnosis.rule import Rule
+from stepscope.diagnosis.within_input import of_garbage
 from stepscope.trace.forest import rows_of_track
 from stepscope.units import format_count, format_ns
 
@@ -64,7 +65,8 @@ def find(facts: Facts) -> list[Finding]:
     for slow in facts.slow:
         if slow.cause is not Category.PROFILER and not slow.once and not slow.no_core:
             groups.setdefault(slow.cause, []).append(slow)
-    return [_finding(facts, cause, group) for cause, group in groups.items()]
+    findings = {cause: _finding(facts, cause, group) for cause, group in groups.items()}
+    return [of_garbage(facts, each) if cause is Category.GC else each for cause, each in findings.items()]
 
 
 def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
