@@ -92,7 +92,6 @@ JOBS = {
         ("# the cause",),
         cost_share=(0.4, 1.0),
         cures=(Cure("workers that stay", ("--persistent",)),),
-        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
     "generator_input": Job(
         "generator_input.py",
@@ -106,7 +105,6 @@ JOBS = {
         "input_bound",
         cost_share=(0.4, 1.0),
         cures=(Cure(_AT_ONCE, ("--whole",)),),
-        not_yet=("cures",),
     ),
     "get_batch": Job(
         "get_batch.py",
@@ -127,7 +125,6 @@ JOBS = {
         environment="integrations",
         cost_share=(0.03, 0.4),
         cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
-        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
     "read_numbers": Job(
         "read_numbers.py",
@@ -168,7 +165,6 @@ JOBS = {
         environment="jax",
         cost_share=(0.3, 1.0),
         cures=(Cure("the step under jax.jit", ("--compiled",)),),
-        not_yet=("cause",),  # On slow machines stretches of Python of a millisecond come before it in the plan.
     ),
     "tf_op_by_op": Job(
         "tf_op_by_op.py",
@@ -184,7 +180,6 @@ JOBS = {
         ("# the cause",),
         cost_share=(0.7, 1.0),
         cures=(Cure("all padded to one length", ("--padded",)),),
-        not_yet=("cause", "cures"),  # One step is slower still, and slow steps come before what each step pays.
     ),
     "slow_rank": Job(
         "slow_rank.py",
@@ -193,7 +188,6 @@ JOBS = {
         launcher=("-m", "torch.distributed.run", "--nproc-per-node", "2"),
         cost_share=(0.4, 1.0),
         cures=(Cure("metrics written every hundredth step", ("--seldom",), share=0.99),),
-        not_yet=("cures",),
     ),
     "own_profiler": Job(
         "own_profiler.py",
@@ -201,7 +195,6 @@ JOBS = {
         ("# the cause",),
         cost_share=(0.3, 0.9),
         cures=(Cure(_AT_ONCE, ("--whole",)),),
-        not_yet=("cures",),
     ),
     "crash": Job(
         "crash.py",
@@ -210,7 +203,6 @@ JOBS = {
         status=1,
         cost_share=(0.3, 0.9),
         cures=(Cure(_AT_ONCE, ("--whole",)),),
-        not_yet=("cures",),
     ),
     "forks": Job(
         "forks.py",
@@ -218,7 +210,6 @@ JOBS = {
         ("# the cause",),
         cost_share=(0.7, 1.0),
         cures=(Cure("a helper every hundredth step", ("--seldom",), share=0.99),),
-        not_yet=("cures",),
     ),
     "hf_trainer": Job("hf_trainer.py", None, environment="integrations", without=("input_bound",)),
 }

@@ -76,6 +76,7 @@ RULES: tuple[RuleFile, ...] = (
     callback_time,
     between_steps,
     host_callback,
+    recompilation,
     slow_steps,
     code_loading,
     sync_bound,
@@ -109,7 +110,6 @@ RULES: tuple[RuleFile, ...] = (
     attention_unfused,
     # Compilation
     memory_bound_chain,
-    recompilation,
     graph_breaks,
     graph_cut_early,
     compiled_prologue,
