@@ -48,11 +48,13 @@ JOBS = {
     EXAMPLES / "input_bound" / "train.py": "torch",
     EXAMPLES / "launch_bound" / "train.py": "torch",
     EXAMPLES / "mixed_precision" / "train.py": "torch",
+    EXAMPLES / "masked_loss" / "train.py": "torch",
     SCRIPTS / "lines_jax.py": "jax",
     SCRIPTS / "lines_tensorflow.py": "tensorflow",
     SCRIPTS / "lines_keras.py": "tensorflow",
 }
-"""With the environment each runs in."""
+"""With the environment each runs in. The two examples that record themselves are not among them."""
+ARGUMENTS = {EXAMPLES / "masked_loss" / "train.py": ("before", "--time", "--batch", "2", "--side", "128")}
 PROFILES = {"torch": "*.trace.json.gz", "jax": "*.xplane.pb", "tensorflow": "*.xplane.pb"}
 
 
@@ -65,8 +67,8 @@ def judged(script: Path, environment: str, folder: Path) -> tuple[float, Counter
     command = [sys.executable, "-m", "stepscope", "run", "--python", python, "-o", out, "--active", ACTIVE]
     with alone():
         subprocess.run(
-            list(map(str, [*command, JUDGE, seen, py_spy, script])), check=True, timeout=TIMEOUT_S,
-            capture_output=True, cwd=folder, start_new_session=True,
+            list(map(str, [*command, JUDGE, seen, py_spy, script, *ARGUMENTS.get(script, ())])),
+            check=True, timeout=TIMEOUT_S, capture_output=True, cwd=folder, start_new_session=True,
             preexec_fn=ahead_of_others if os.name == "posix" else None,
             env=os.environ | {"PYTHONPATH": str(SOURCES), "CUDA_VISIBLE_DEVICES": ""},
         )  # fmt: skip
