@@ -477,20 +477,23 @@ def host_loop() -> Facts:
 @pytest.mark.parametrize(
     ("category", "bottleneck", "words"),
     [
-        (Category.INPUT, "input", "the main thread waits for input data 10.0 % of each step"),
-        (Category.PYTHON, "python", "the main thread runs Python code outside any op 10.0 %"),
-        (Category.COLLECTIVE, "communication", "the main thread waits for other ranks"),
-        (Category.UNKNOWN_HOST, "unknown", "the main thread does what the profile does not record"),
-        (Category.GC, "gc", "the main thread collects garbage"),
+        (Category.INPUT, "input", "waits for input data 10.0 %"),
+        (Category.PYTHON, "python", "runs Python code outside any op 10.0 %"),
+        (Category.COLLECTIVE, "communication", "waits for other ranks, with nothing to compute 10.0 %"),
+        (Category.UNKNOWN_HOST, "unknown", "does what the profile does not record 10.0 %"),
+        (Category.GC, "gc", "collects garbage 10.0 %"),
     ],
 )
 def test_without_a_device_the_training_thread_is_spoken_of(category: Category, bottleneck: str, words: str):
     facts = host_loop()
     found = diagnose(with_parts(facts, BOTTLENECK_SHARE, category, Category.HOST_COMPUTE))
     assert found.bottleneck == bottleneck
-    assert words in found.verdict
-    assert "computes 90.0 %" in found.verdict
-    assert "No device was recorded" in found.verdict
+    said = f"No device was recorded; the main thread computes 90.0 % of each step and {words}."
+    assert found.verdict == said
+    most = diagnose(with_parts(facts, 0.6, category, Category.HOST_COMPUTE)).verdict  # What takes most comes first.
+    first = words.removesuffix(" 10.0 %")
+    assert most.startswith(f"No device was recorded; the main thread {first}")
+    assert most.endswith(" 60.0 % of each step and computes 40.0 %.")
 
 
 def test_a_host_that_computes_is_the_pace():

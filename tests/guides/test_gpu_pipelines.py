@@ -92,7 +92,7 @@ def test_a23_callbacks_between_steps_are_named_with_their_lines(ranges: str) -> 
     length = COMPUTES_US + 20_000 + 3 * MARGIN_US
     marks = [Ev("train", step * length * PS, length * PS, {"step_num": step, "_r": 1}) for step in range(12)]
     found = shown(fit(12, 20_000, ranges=ranges, more=marks if ranges else ()), "host.xplane.pb")
-    finding = found.finding("between_steps")
+    finding = found.finding("callback_time")
     assert finding["title"] == "Steps wait for callbacks"
     assert finding["saving_ns_per_step"] == pytest.approx(20 * MS, rel=0.01)
     assert (finding["where"][0]["file"], finding["where"][0]["line"]) == ("slow.py", 10)

@@ -170,6 +170,15 @@ def test_nothing_found_says_what_bounds_the_step():
     assert "Nothing to fix" not in "\n".join(_lines(documents.input_bound()))
 
 
+def test_a_small_part_of_a_step_that_computes_does_not_set_its_time():
+    document = documents.healthy()
+    document["summary"] |= {"bottleneck": "python", "step_basis": "host"}
+    document["summary"]["parts_share"] = {"host_compute": 0.84, "python": 0.16}
+    assert "No remedy was found: the host computes 84.0 % of each step." in _lines(document)
+    document["summary"]["parts_share"] = {"host_compute": 0.34, "python": 0.66}
+    assert "No remedy was found: Python code between ops sets the step time." in _lines(document)
+
+
 def test_a_damaged_profile_says_so_before_the_verdict_and_what_was_lost():
     lines = _lines(documents.damaged())
     assert lines[1:3] == [

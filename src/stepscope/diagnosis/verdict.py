@@ -235,5 +235,8 @@ def _host_verdict(facts: Facts, worst: str, shares: tuple[float, float], window:
     words = HOST_WORDS[worst]
     if worst == "python" and only_functions(facts.trace) and not has_python(facts):
         words = "is in named ranges, of which nothing more was recorded,"
+    if shares[1] > share and told is computing:  # What takes most comes first.
+        words = words.removesuffix(",")
+        return f"{place} the {who} {computing} {window} and {words} {format_share(share)}.", worst
     sentence = f"{place} the {who} {words} {format_share(share)} {window} and {told}."
     return sentence, worst

@@ -276,8 +276,16 @@ def notice(item: NoticeEntry) -> str:
     return f"{text} ({format_count(count)}×)"
 
 
+_NO_SHARE = ("device", "capture", "unknown")
+"""Bottlenecks of which it says enough, or nothing at all, how much is worked."""
+
+
 def without_findings(summary: SummaryEntry) -> str:
     """What to say when no rule found anything: good news only where the device sets the pace."""
+    works = sum(share for name, share in summary["parts_share"].items() if labels.works(name))
+    if 2 * works > 1 and summary["bottleneck"] not in _NO_SHARE:
+        who = "the device works" if summary["step_basis"] == "device" else "the host computes"
+        return f"No remedy was found: {who} {format_share(works)} of each step."
     bound = labels.bottleneck(summary["bottleneck"])
     return f"{'Nothing to fix' if is_healthy(summary) else 'No remedy'} was found: {bound}."
 
