@@ -160,6 +160,7 @@ def test_what_python_makes_saves_all_of_it_and_what_workers_leave_is_told():
     assert found.saving_ns_per_step == pytest.approx(3_000 * US, rel=0.05)
     assert found.predicted_step_ns == cheaper.predicted_step_ns < workers.predicted_step_ns
     assert found.fix.startswith("A batch takes 3.0")
+    assert "Cheaper code saves all of it at most, the saving told above." in found.fix
 
 
 def shorter(events: list[Event]) -> list[Event]:

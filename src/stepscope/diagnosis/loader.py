@@ -26,6 +26,7 @@ from stepscope.whatif.predictor import Predictor
 from stepscope.whatif.recording import Overhead, told_step_ns
 
 _NUMBER = regex(r"(num_workers=)[1-9]\d*")
+_CHEAPER = "Cheaper code saves all of it at most."
 _MOST = 0.8
 """Workers are the first cure where they save this share of what a loader that takes no time would."""
 
@@ -54,7 +55,10 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     mostly = step - best.step_ns >= _MOST * (step - rest)
     fix = _with_number(finding.fix, best)
     cheaper, by = _cheaper(facts, known, recorded, step), _said(facts, best, batches)
-    parts = [fix, by, f"Or m{cheaper[1:]}" if cheaper else ""] if mostly or not cheaper else [cheaper, by, fix]
+    if mostly or not cheaper:
+        parts = [fix, by, f"Or m{cheaper[1:]}" if cheaper else ""]
+    else:
+        parts = [cheaper, f"{by.removesuffix('.')}, the saving told above.", fix]
     ordered = [options[key] for key in ("workers", "make") if key in options]
     return replace(
         finding,
@@ -77,10 +81,10 @@ def _made_in_loop(facts: Facts, finding: Finding, known: Loading, step: int, bat
     if step - best.step_ns >= least_told(step) and best.step_ns > rest:
         workers = Option(_made_by(best.workers), best.step_ns, best.best_ns, best.workers)
         options, left = (cheaper, workers), best.step_ns
-        fix = f"{_said(facts, best, batches)} Cheaper code saves all of it at most.\n{_with_number(fix, best)}"
+        fix = f"{_said(facts, best, batches)} {_CHEAPER}\n{_with_number(fix, best)}"
     finding = replace(finding, fix=fix, options=options)
     if ops_share(facts.trace, known.time) < OWN_CODE_OPS_SHARE or best.step_ns <= rest:
-        return finding
+        return replace(finding, fix=finding.fix.replace(_CHEAPER, f"{_CHEAPER[:-1]}, the saving told above."))
     return replace(
         finding,
         saving_ns_per_step=step - left,
@@ -162,8 +166,8 @@ def _cheaper(facts: Facts, known: Loading, recorded: Overhead | None, step: int)
     each, calls = format_ns(round(whole / function.calls)), format_mean(function.calls)
     times = "once" if calls == "1" else f"each of the {calls} times that it is called"
     return (
-        f"Make `{function.frame.function}` ({_place(function)}) cheaper, or do its work ahead of time: it takes {each} "
-        f"{times} per step, {format_ns(whole)} of {format_ns(step)}.{_line(facts, function)}"
+        f"Make `{function.frame.function}` ({_place(function)}) cheaper, or do its work ahead of time, which saves up "
+        f"to {format_ns(whole)} of {format_ns(step)}: it takes {each} {times} per step.{_line(facts, function)}"
     )
 
 
