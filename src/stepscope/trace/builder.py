@@ -143,45 +143,44 @@ class TraceBuilder:
             )
         )
 
-    def _order(self) -> t.Rows:
-        """Slices by track, start, falling duration; ties keep the file's order."""
+    def _order(self) -> t.Rows | None:
+        """Slices by track, start, falling duration; ties keep the file's order. None where that is their order."""
         track, start, dur = (self._slices[name] for name in ("track", "start_ns", "dur_ns"))
         key = _key(self._compact(track), self._compact(start))
         if key is None:
             return np.lexsort((-self._compact(dur), self._compact(start), self._compact(track)))
+        is_sorted = bool((key[1:] >= key[:-1]).all())
         # Files are nearly sorted, and a stable sort of one column profits from it.
-        order = np.argsort(key, kind="stable")
-        key = key[order]
+        order = np.arange(key.size) if is_sorted else np.argsort(key, kind="stable")
+        key = key if is_sorted else key[order]
         tied = np.flatnonzero(key[1:] == key[:-1])
-        if tied.size == 0:
-            return order
-        in_tie = np.zeros(order.size, np.bool_)
-        in_tie[tied] = in_tie[tied + 1] = True
-        rows = np.flatnonzero(in_tie)
+        rows = np.union1d(tied, tied + 1)
         within = order[rows]
-        longest = self._compact(dur)[within]
+        longest = dur[within if self._chosen is None or len(dur) == key.size else self._chosen[within]]
         order[rows] = within[np.lexsort((within, -longest, key[rows]))]
-        return order
+        return None if is_sorted and (order[rows] == rows).all() else order
 
     def _sorted_slices(self, resolution_ns: int) -> tuple[t.Slices, t.I32]:
-        given = self._slices
-        if not given or len(given["track"]) == 0:
+        given, chosen = self._slices, self._chosen
+        count = len(given.get("track", ())) if chosen is None else chosen.size
+        if not count:
             return t.Slices.empty(), np.empty(0, np.int32)
         order = self._order()
-        chosen = order if self._chosen is None else self._chosen[order]
-        new_id = np.empty(order.size, np.int32)
-        new_id[order] = np.arange(order.size, dtype=np.int32)
+        new_id = np.arange(count, dtype=np.int32)
+        if order is not None:
+            new_id[order] = new_id.copy()
+            chosen = order if chosen is None else chosen[order]
         columns: dict[str, npt.NDArray[Any]] = {}
         for declared in dataclasses.fields(t.Slices):
             dtype = t.dtype_of(declared)
             if declared.name in given:
                 # Popped, so that a large trace is never held twice.
                 values = given.pop(declared.name)
-                values = values[order if len(values) == order.size else chosen]
-                columns[declared.name] = values.astype(dtype, copy=False)
+                rows = order if len(values) == count else chosen
+                columns[declared.name] = np.ascontiguousarray(values if rows is None else values[rows], dtype)
             elif declared.name not in ("depth", "parent"):
-                columns[declared.name] = np.full(order.size, t.NULL if dtype == np.int64 else -1, dtype)
-        columns["start_ns"] -= self._origin_ns
+                columns[declared.name] = np.full(count, t.NULL if dtype == np.int64 else -1, dtype)
+        columns["start_ns"] = columns["start_ns"] - self._origin_ns
         tolerance = resolution_ns if resolution_ns > 1 else 1
         placed = columns["track"], columns["start_ns"], columns["dur_ns"]
         columns["parent"], columns["depth"] = nest(*placed, columns["kind"] == t.Kind.STEP, tolerance)

@@ -20,6 +20,7 @@ from stepscope.analysis.summary import unrecorded_step_ns
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
+from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I64, Kind
 from stepscope.whatif.change import Change
 
@@ -63,9 +64,11 @@ def overhead(facts: Facts, step_of: Callable[[Change], float] | None) -> Overhea
     """What recording took of each step; ``step_of`` is the replay, None where there is none. None where it took
     nothing that is known."""
     wanted, mean = unrecorded_step_ns(facts), facts.mean_step_ns
+    if wanted is None:
+        return None
     calls = {track: _calls(facts, track) for track in facts.launching_tracks}
-    if wanted is None or mean is None or not sum(map(len, calls.values())):
-        return None if wanted is None else Overhead(wanted, Change())
+    if mean is None or not sum(map(len, calls.values())):
+        return Overhead(wanted, Change())
 
     def taken(ns: float) -> Change:
         return Change(host={track: _spans(start, ns) for track, start in calls.items() if start.size})
@@ -104,7 +107,8 @@ def _each(step_of: Callable[[float], float], unchanged: float, wanted: float, mo
 def _calls(facts: Facts, track: int) -> I64:
     """When a thread's calls begin, in order."""
     slices = facts.trace.slices
-    return np.sort(slices.start_ns[(slices.track == track) & among(slices.kind, _WRITTEN)])
+    rows = slice(*rows_of_track(slices, track))
+    return slices.start_ns[rows][among(slices.kind[rows], _WRITTEN)]
 
 
 def _spans(start: I64, ns: float) -> iv.Intervals:

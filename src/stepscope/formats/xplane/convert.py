@@ -98,7 +98,7 @@ class _Conversion:
             self.builder.table(restated_marks(view, fate.slices, self.slice_id))
             for table in restated_tables(view, fate.slices, self.slice_id):
                 self.builder.table(table)
-        add_flows(view, self.handovers, self.times.start - self.origin, self.placed.track, self.slice_id)
+        add_flows(view, self.handovers, (self.times.start, self.origin), self.placed.track, self.slice_id)
         session = self.times.session_ns
         info = replace(
             describe_run(self.space, self.headers, view.names),
@@ -124,16 +124,15 @@ class _Conversion:
         return clock_losses(self.view, self.times.aligned)
 
     def _slices(self) -> None:
-        rows = self.rows
-        start = self.times.start[rows]
-        start -= self.origin
         self.builder.slices(
-            track=self.placed.track[rows],
-            start_ns=start,
-            dur_ns=self.times.dur[rows],
-            name=self._names(rows),
-            kind=self.kinds[rows],
-            offset=self.view.events.offset[rows],
+            self.rows,
+            self.origin,
+            track=self.placed.track,
+            start_ns=self.times.start,
+            dur_ns=self.times.dur,
+            name=self._names(self.rows),
+            kind=self.kinds,
+            offset=self.view.events.offset,
             **self._rare_columns(),
         )
 
@@ -148,11 +147,11 @@ class _Conversion:
         return columns
 
     def _names(self, rows: t.Rows) -> t.I32:
-        names, text = self.view.names, self.builder.text
+        names, text, name = self.view.names, self.builder.text, self.view.name[rows]
         table = np.full(len(names), -1, np.int32)
-        used = used_codes(self.view.name[rows], len(names))
-        table[used] = [text(frame_name(name) if (name := names[code]).startswith("$") else name) for code in used]
-        return table[self.view.name[rows]]
+        used = used_codes(name, len(names))
+        table[used] = [text(frame_name(told) if (told := names[code]).startswith("$") else told) for code in used]
+        return table[name]
 
     def _device_ops(self) -> list[int]:
         """The device ops, their launches and the waits of devices; returns the devices that did anything."""

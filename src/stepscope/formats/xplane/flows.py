@@ -12,13 +12,13 @@ from stepscope.trace import tables as t
 from stepscope.trace.codes import marked
 
 
-def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slice_id: t.I32) -> None:
-    """Give the builder a flow per hand-over.
+def add_flows(view: View, handovers: Handovers, times: tuple[t.I64, int], track: t.I32, slice_id: t.I32) -> None:
+    """Give the builder a flow per hand-over; ``times`` are the starts of all events and the trace's origin.
 
     An instant stands for the slice around it; one at which a thread of a pool begins a task, for the first slice of
     the task, if one begins before the task ends. A flow whose end is in no slice is left out.
     """
-    source, target = handovers.pairs
+    (start, origin), (source, target) = times, handovers.pairs
     kind = _kinds(view, target)
     target = _tasks(view, target, start, track, slice_id)
     both = (slice_id[source] >= 0) & (slice_id[target] >= 0)
@@ -26,7 +26,9 @@ def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slic
     rest = ~both & (track[source] >= 0) & (track[target] >= 0)
     source, target = source[rest], target[rest]
     view.builder.flow_points(
-        t.FlowKind.PRODUCER_CONSUMER, (track[source], start[source]), (track[target], start[target])
+        t.FlowKind.PRODUCER_CONSUMER,
+        (track[source], start[source] - origin),
+        (track[target], start[target] - origin),
     )
 
 
@@ -45,10 +47,10 @@ def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32
     mine = np.flatnonzero(begins[view.name[rows]] & (track[rows] >= 0))
     if not mine.size:
         return rows
-    pools = marked(track[rows[mine]], int(track.max()) + 1)
-    on_pool = pools[track] & (track >= 0)
-    begun = first_from(np.flatnonzero(on_pool & (slice_id >= 0)), rows[mine], track, start)
-    ended = first_from(np.flatnonzero(on_pool & ends[view.name]), rows[mine], track, start)
+    pools = marked(track[rows[mine]], int(track.max()) + 2)  # The last one is that of -1.
+    on_pool = np.flatnonzero(pools[track])
+    begun = first_from(on_pool[slice_id[on_pool] >= 0], rows[mine], track, start)
+    ended = first_from(on_pool[ends[view.name[on_pool]]], rows[mine], track, start)
     inside = (begun >= 0) & ((ended < 0) | (start[begun] <= start[ended]))
     tasks = rows.copy()
     tasks[mine[inside]] = begun[inside]
