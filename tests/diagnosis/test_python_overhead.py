@@ -48,6 +48,18 @@ def test_the_line_that_a_function_was_at_is_told_where_its_thread_was_looked_at(
     assert (found.where[0].line, found.where[0].function, found.where[0].defined) == (43, "tweak", False)
 
 
+@pytest.mark.parametrize("job", ["python", "loop", "reads"])
+def test_one_cure_is_read_first_and_each_other_begins_a_line_of_its_own(job: str):
+    alone = around_ops(200, "train.py(20): log_all")
+    events = alone if job == "python" else pairs(100) if job == "loop" else reading(20)
+    (found,) = told(events)
+    first, *others = found.fix.splitlines()
+    assert first.count(". ") == 0  # One sentence.
+    assert len(first.split()) <= 32
+    assert others
+    assert all(line.startswith(("- ", "    ")) for line in others)
+
+
 def test_a_librarys_function_is_told_with_the_call_into_it():
     (found,) = told(around_ops(200, "lightning/pytorch/loops/training_epoch_loop.py(274): advance"))
     assert found.where[0].file == "lightning/pytorch/loops/training_epoch_loop.py"
@@ -196,7 +208,7 @@ def cells(module: str, *, op_us: int = 35, parts: int = 1) -> list[Event]:
 def test_a_module_that_is_called_in_a_loop_saves_at_most_what_its_calls_take(op_us: int, parts: int):
     (found,) = told(cells("nn.Module: GRUCell_0", op_us=op_us, parts=parts))
     assert "A loop in `forward` (train.py:3) runs 50 small ops per step" in found.why
-    assert found.fix.startswith("Do the work of the loop in few ops on larger tensors")
+    assert found.fix.startswith("Call the module once for all that it goes over: a cell")
     place = found.where[0]
     assert (place.function, place.module) == ("forward", "GRUCell_0")
     assert place.ns_per_step == 50_000 * (op_us + 40) - 20_000

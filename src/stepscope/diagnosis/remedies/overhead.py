@@ -9,21 +9,21 @@ _TRAINER, _LIGHTNING = Feature.TRAINER, Feature.LIGHTNING
 
 OWN_FUNCTIONS: Remedies = {
     PYTORCH: """\
-Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
-numbers or small tensors become one op on a larger tensor.""",
+In your own functions named above, ask once for what is the same in each step, and make loops over numbers or small
+tensors one op on a larger tensor.""",
     None: """\
-Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
-numbers or small arrays become one op on a larger one.""",
+In your own functions named above, ask once for what is the same in each step, and make loops over numbers or small
+arrays one op on a larger one.""",
 }
 
 SAVES_AT_MOST: Remedies = {None: "That saves at most what is told here."}
 
+OWN_SAVE_AT_MOST: Remedies = {framework: f"{text} {SAVES_AT_MOST[None]}" for framework, text in OWN_FUNCTIONS.items()}
+
 AROUND_OPS: Remedies = {
     PYTORCH: (
         RemedyPart(
-            """\
-Give each step more to compute, so that the same Python serves more samples: a larger batch, where the model learns from
-it as well.""",
+            "- Give each step more to compute: a larger batch, where the model learns from it as well.",
             purposes=TRAINS,
         ),
         RemedyPart(
@@ -31,54 +31,59 @@ it as well.""",
             purposes=TRAINS,
             given=(_TRAINER,),
         ),
-        RemedyPart("Compute more inputs in one call.", purposes=INFERS, certain=True),
+        RemedyPart("- Compute more inputs in one call.", purposes=INFERS, certain=True),
         RemedyPart(
             """\
-Compile the model, which then runs without Python between its ops (measure it: compiling takes a while, and changing
-shapes compile anew):
+- Compile the model (measure it: compiling takes a while, and changing shapes compile anew):
     model = torch.compile(model)""",
             since=(2, 0),
             unless=(Feature.COMPILED, _TRAINER),
         ),
         RemedyPart(
             """\
-Compile the model, which then runs without Python between its ops (measure it: compiling takes a while, and changing
-shapes compile anew):
+- Compile the model (measure it: compiling takes a while, and changing shapes compile anew):
     TrainingArguments(..., torch_compile=True)""",
             given=(_TRAINER,),
             unless=(Feature.COMPILED,),
         ),
         RemedyPart(
             """\
-Log and show less often:
+- Log and show less often:
     TrainingArguments(..., logging_steps=100, disable_tqdm=True)""",
             purposes=TRAINS,
             given=(_TRAINER,),
         ),
         RemedyPart(
             """\
-Log and show less often:
+- Log and show less often:
     Trainer(..., log_every_n_steps=100, enable_progress_bar=False)""",
             purposes=TRAINS,
             given=(_LIGHTNING,),
         ),
     ),
-    None: "Compute more in each call.",
+    None: "- Compute more in each call.",
 }
 
 IN_FEW_OPS: Remedies = {
     PYTORCH: """\
-Do the work of the loop in few ops on larger tensors: stack what it goes over, `a[:, None] - b[None]` for every pair,
-`torch.where` for an `if`, an index tensor for picking; of lists of parameters, `torch._foreach_mul_` and its kind. A
-cell that is called for each time step is `nn.LSTM`, `nn.GRU` or `nn.RNN` on the whole sequence.""",
+Do the work of the loop in few ops on larger tensors: stack what it goes over, `torch.where` for an `if`, an index
+tensor for picking.
+- Of every pair `a[:, None] - b[None]`, of lists of parameters `torch._foreach_mul_` and its kind.""",
     None: "Do the work of the loop in few ops on larger arrays.",
+}
+
+IN_ONE_CALL: Remedies = {
+    PYTORCH: """\
+Call the module once for all that it goes over: a cell that is called for each time step is `nn.LSTM`, `nn.GRU` or
+`nn.RNN` on the whole sequence, samples are one batch.""",
+    None: "Call it once for all that it goes over.",
 }
 
 READ_AT_ONCE: Remedies = {
     PYTORCH: """\
-Read the numbers every N steps (`if step % 100 == 0:`), which saves what is told here, or keep them in one tensor from
-the beginning (`values.sum().item()`, `values.tolist()`): each `.item()` or `float(tensor)` is an op, and Python around
-it. On a CPU it takes as long to gather separate tensors first (`torch.stack`).""",
+Read the numbers every N steps (`if step % 100 == 0:`), which saves what is told here.
+- Or keep them in one tensor from the beginning (`values.sum().item()`, `values.tolist()`). On a CPU it takes as long to
+gather separate tensors first (`torch.stack`).""",
     None: "Read the numbers every N steps, or keep them in one array and read that.",
 }
 

@@ -24,9 +24,10 @@ from stepscope.diagnosis.remedies.fitting import Remedies
 from stepscope.diagnosis.remedies.overhead import (
     AROUND_OPS,
     IN_FEW_OPS,
+    IN_ONE_CALL,
     OWN_FUNCTIONS,
+    OWN_SAVE_AT_MOST,
     READ_AT_ONCE,
-    SAVES_AT_MOST,
 )
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
@@ -121,7 +122,8 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
     gone = max(known, key=lambda each: each.most_ns, default=None) or _own_gone(facts, cost, functions) or looped
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
-    best, cures = (gone.best_step_ns(facts), gone.cures) if gone else (None, (OWN_FUNCTIONS,))
+    own = (OWN_FUNCTIONS,) if any(each.frame.is_users for each in functions) else ()
+    best, cures = (gone.best_step_ns(facts), gone.cures) if gone else (None, own)
     return Finding(
         rule=RULE.id,
         title=f"Python around the ops takes {share} of each step",
@@ -131,7 +133,7 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
             + (f" {loop.told(facts)}." if loop else "")
             + (f" Numbers of tensors are read one at a time: {reads.told(facts)}." if reads else "")
         ),
-        fix=paragraphs("\n".join(remedy(each, facts.workload) for each in (*cures, AROUND_OPS))),
+        fix=_listed(facts, (*cures, AROUND_OPS)),
         cost_ns_per_step=cost,
         saving_ns_per_step=facts.per_step(iv.measure(gone.spans)) if gone else None,
         change=Change(host={facts.host.main: gone.spans}) if gone and len(gone.spans[0]) else None,
@@ -142,6 +144,13 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
         where=(*(gone.where if gone else ()), *(_place(facts, each) for each in functions if not _in(each, gone))),
         evidence=slices_as_evidence(facts, [each.slice for each in functions]),
     )
+
+
+def _listed(facts: Facts, cures: tuple[Remedies, ...]) -> str:
+    """The first cure, and the others as a list below it."""
+    first, *others = (remedy(each, facts.workload).strip() for each in cures)
+    begun = [text if text.startswith("- ") or not text else f"- {text}" for text in others]
+    return paragraphs("\n".join([first.removeprefix("- "), *filter(None, begun)]))
 
 
 @record
@@ -168,7 +177,8 @@ def _loop_gone(facts: Facts, loop: OpLoop | None) -> _Gone | None:
         return None
     where = replace(loop.where, ns_per_step=facts.per_step(loop.ns))
     gone = iv.EMPTY if loop.calls_modules else loop.between
-    return _Gone((where,), gone, loop.ns, (IN_FEW_OPS, OWN_FUNCTIONS), all_of=loop.function)
+    cure = IN_ONE_CALL if loop.calls_modules else IN_FEW_OPS
+    return _Gone((where,), gone, loop.ns, (cure, OWN_FUNCTIONS), all_of=loop.function)
 
 
 def _reads_gone(facts: Facts, reads: Reads | None, cost: int, functions: tuple[HotFunction, ...]) -> _Gone | None:
@@ -192,7 +202,7 @@ def _own_gone(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> _G
     most = min(iv.measure(own), cost * len(facts.used))
     if most < PYTHON_OVERHEAD_SHARE * facts.used_ns:
         return None
-    return _Gone((), iv.EMPTY, most, (OWN_FUNCTIONS, SAVES_AT_MOST), all_of=None)
+    return _Gone((), iv.EMPTY, most, (OWN_SAVE_AT_MOST,), all_of=None)
 
 
 def _in(each: HotFunction, gone: _Gone | None) -> bool:
