@@ -14,7 +14,9 @@ import pytest
 
 import stepscope
 from stepscope.capture.worker_lines import MOST_PLACES, SLOT_BYTES, WorkerLines, _write, worker_frame
-from tests.capture.jobs import SCRIPTS
+from tests.capture.jobs import SCRIPTS, environment, run
+from tests.captures.environments import framework_python
+from tests.newcomer.jobs import SCRIPTS as NEWCOMERS
 
 SCRIPT = SCRIPTS / "pretended_loader.py"
 WORK = 1 + next(n for n, line in enumerate(SCRIPT.read_text().splitlines()) if line.endswith("# the work"))
@@ -44,6 +46,25 @@ def test_workers_tell_the_line_they_are_at_and_how_long_they_wait(kind: str) -> 
         assert busy + each["waiting_ns"] == each["looked_ns"]
         if sys.platform == "linux":
             assert 0 <= each["core_wait_ns"] <= each["passed_ns"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
+def test_workers_that_are_spawned_tell_it_too(tmp_path: Path, start: str) -> None:
+    """Of PyTorch's own loader. The pages' file is gone when the job is."""
+    script = NEWCOMERS / "slow_dataset.py"
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    words = ("--python", framework_python("torch"), script, "--workers", "2", "--start", start)
+    ran = run(tmp_path, *words, env=environment() | {"TMPDIR": str(pages)})
+    assert ran.status == 0, ran.stderr
+    (told,) = (manifest["worker_lines"] for manifest in ran.manifests if manifest.get("worker_lines"))
+    assert told["processes"] == 2
+    file, line, function, ns = told["places"][0]
+    assert (file, function) == ("slow_dataset.py", "augment")
+    assert script.read_text("utf-8").splitlines()[line - 1].endswith("# the cause")
+    assert ns > 0.5 * (told["looked_ns"] - told["waiting_ns"])
+    assert not list(pages.glob("stepscope-*"))
 
 
 def stack(*files: str) -> FrameType:

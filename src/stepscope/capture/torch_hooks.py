@@ -11,13 +11,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from .hooking import Counting
+from .hooking import Counting, replace
+from .imports import after_import
 from .inference import ModelCalls, Outermost, watch_calls
 from .own_profilers import make_way
 from .recorder import Recorder
 from .steps import OPTIMIZER
 from .stretches import Stretches
-from .worker_lines import worker_lines
+from .worker_lines import SPAWN, worker_lines
 
 
 def watch_torch(counting: Counting, torch: Any) -> ModelCalls:
@@ -67,7 +68,9 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
     make_way(recorder, "torch")
     recorder.others_record = lambda: bool(sessions.active)
     follow_exports(recorder.wrote_itself)
+    worker_lines.join()
     worker_lines.follow_forks()
+    after_import(dict.fromkeys(SPAWN, functools.partial(_follow_spawns, recorder)))
 
     def look() -> None:
         Outermost(torch, calls.watch, lambda: recorder.seeks_calls).start()
@@ -75,6 +78,17 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
 
     look()
     recorder.on_fork.append(look)
+
+
+def _follow_spawns(recorder: Recorder, module: Any) -> None:
+    begins = module.Popen.__init__
+
+    @functools.wraps(begins)
+    def beginning(*arguments: Any, **named: Any) -> None:
+        worker_lines.spawns()
+        begins(*arguments, **named)
+
+    replace(recorder, module.Popen, "__init__", beginning)
 
 
 def _count_parameters(recorder: Recorder) -> None:

@@ -2,7 +2,8 @@
 
 No profiler of the process that trains sees into them. Workers that are forked from it share a few pages of memory with
 it: the number of the window that is open stands there, and a thread in each worker, which does nothing else until one
-is, looks at the lines and leaves there what it saw. Workers that are spawned share nothing; of them nothing is known.
+is, looks at the lines and leaves there what it saw. Workers that are spawned find the pages as a file that the
+environment names.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import mmap
 import os
 import struct
 import sys
+import tempfile
 import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from time import monotonic, perf_counter_ns, process_time_ns, sleep
@@ -25,6 +28,11 @@ from .own_code import is_own
 
 SLOTS, SLOT_BYTES = 64, 16 << 10
 """Workers that have room for what they saw, and how much; pages that nobody writes to take no memory."""
+_BYTES = mmap.PAGESIZE + SLOTS * SLOT_BYTES
+NAMED = "STEPSCOPE_WORKER_PAGES"
+"""Tells spawned workers, in their environment, the process that made the pages, by number, a colon and their file."""
+SPAWN = "multiprocessing.popen_spawn_posix", "multiprocessing.popen_spawn_win32", "multiprocessing.popen_forkserver"
+"""Modules with a ``Popen``, of which one is made for each process that is spawned."""
 MOST_PLACES = 40
 POLL_S = 0.02
 """How often a worker asks whether a window is open: some 20 us each time, a thousandth of it."""
@@ -52,6 +60,8 @@ class WorkerLines:
         """The process whose workers share the pages."""
         self._number = 0
         """Odd while a window is open."""
+        self._file: str | None = None
+        """That of the pages, where spawned workers look for it."""
         self._follows = False
 
     def follow_forks(self) -> None:
@@ -59,6 +69,28 @@ class WorkerLines:
         if not self._follows and hasattr(os, "register_at_fork"):
             self._follows = True
             os.register_at_fork(before=self._share, after_in_child=self._begin_in_child)
+
+    def spawns(self) -> None:
+        """A process is about to be spawned, which may become a worker."""
+        if self._of != os.getpid() or (self._file is None and self._number != _OVER):
+            with suppress(OSError, ValueError):
+                self._share_by_name()
+
+    def join(self) -> None:
+        """In a process that ``multiprocessing`` has just begun: look, should it become a worker of one that asks for
+        it."""
+        maker, _, file = os.environ.get(NAMED, "").partition(":")
+        if file and getattr(_process(), "_inheriting", False):
+            with suppress(OSError, ValueError, RuntimeError):  # It is all over, or no thread can be had.
+                with open(file, "r+b") as named:
+                    pages = mmap.mmap(named.fileno(), _BYTES)
+
+                def works() -> bool:
+                    made_by = getattr(_process(), "_parent_pid", None)
+                    return str(made_by) == maker and _works(sys._current_frames().get(ident))
+
+                ident = threading.get_ident()
+                self._start(pages, ident, works)
 
     def open(self) -> None:
         """A window begins."""
@@ -76,6 +108,10 @@ class WorkerLines:
         """There will be no more."""
         if self._of == os.getpid():
             self._set(_OVER)
+            if self._file is not None:
+                os.environ.pop(NAMED, None)
+                with suppress(OSError):
+                    os.unlink(self._file)
 
     def told(self) -> dict[str, Any] | None:
         """What the workers saw in the window that was closed last, all together: how many they are, the time of all in
@@ -94,8 +130,22 @@ class WorkerLines:
         """Have pages of this process's own."""
         if self._of != os.getpid():
             with suppress(OSError, ValueError):
-                self._pages, self._number = mmap.mmap(-1, mmap.PAGESIZE + SLOTS * SLOT_BYTES), 0
+                self._pages, self._number, self._file = mmap.mmap(-1, _BYTES), 0, None
                 self._of = os.getpid()
+
+    def _share_by_name(self) -> None:
+        """Have pages with a name, in place of those that forked workers may have: these look no more."""
+        number = 0
+        if self._of == os.getpid():
+            number = self._number
+            self._set(_OVER)
+        descriptor, self._file = tempfile.mkstemp(prefix="stepscope-workers-")
+        with open(descriptor, "r+b") as file:
+            file.truncate(_BYTES)
+            self._pages, self._of = mmap.mmap(file.fileno(), _BYTES), os.getpid()
+        self._set(number)
+        os.environ[NAMED] = f"{os.getpid()}:{self._file}"
+        import_module("multiprocessing.util").Finalize(None, self.over, exitpriority=0)
 
     def _set(self, number: int) -> None:
         self._number = number
@@ -127,14 +177,17 @@ class WorkerLines:
         pages = self._pages
         if pages is None or not _makes_a_worker(sys._getframe()):
             return
-        asked = (pages, threading.get_ident(), os.getppid())
         with suppress(RuntimeError):  # No thread can be had: nothing is known of this worker.
-            threading.Thread(target=self._follow, args=asked, name="stepscope-lines", daemon=True).start()
+            self._start(pages, threading.get_ident(), lambda: True)
 
-    def _follow(self, pages: mmap.mmap, ident: int, parent: int) -> None:
+    def _start(self, pages: mmap.mmap, ident: int, works: Callable[[], bool]) -> None:
+        asked = (pages, ident, works, os.getppid())
+        threading.Thread(target=self._follow, args=asked, name="stepscope-lines", daemon=True).start()
+
+    def _follow(self, pages: mmap.mmap, ident: int, works: Callable[[], bool], parent: int) -> None:
         seen = 0
         while os.getppid() == parent and (number := self._open_number(pages)) != _OVER:
-            if number % 2 and number != seen:
+            if number % 2 and number != seen and works():
                 seen = number
                 self._look(pages, ident, number)
             sleep(POLL_S)
@@ -189,6 +242,21 @@ def worker_frame(frame: FrameType | None) -> FrameType | None:
 def _makes_a_worker(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_name == "__init__" and frame.f_code.co_filename.endswith(_LOADER):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _process() -> Any:
+    """This process as ``multiprocessing`` knows it; None where the job does not use that."""
+    module = sys.modules.get("multiprocessing.process")
+    return module.current_process() if module is not None else None
+
+
+def _works(frame: FrameType | None) -> bool:
+    """Whether a worker of a loader is at work, by the innermost frame of its main thread."""
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_LOOP):
             return True
         frame = frame.f_back
     return False

@@ -2,6 +2,7 @@
 
 slow_dataset.py                       the loader works in the training process
 slow_dataset.py --workers 2           worker processes, kept from epoch to epoch
+slow_dataset.py --workers 2 --start spawn    the same, started in another way
 slow_dataset.py --cheaper             augment does an eighth of the work
 """
 
@@ -37,6 +38,7 @@ class Pictures(Dataset):
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--start")
     parser.add_argument("--cheaper", action="store_true")
     parser.add_argument("--steps", type=int, default=14)
     asked = parser.parse_args()
@@ -46,8 +48,9 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     dataset = Pictures(ROUNDS // 8 if asked.cheaper else ROUNDS, BATCH * asked.steps)
     loader = DataLoader(
-        dataset, batch_size=BATCH, shuffle=True, num_workers=asked.workers, persistent_workers=asked.workers > 0
-    )
+        dataset, batch_size=BATCH, shuffle=True, num_workers=asked.workers, persistent_workers=asked.workers > 0,
+        multiprocessing_context=asked.start,
+    )  # fmt: skip
     for epoch in range(3):
         begun = time.perf_counter()
         for pictures, labels in loader:
