@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -53,10 +54,11 @@ def test_workers_tell_the_line_they_are_at_and_how_long_they_wait(kind: str) -> 
 def test_workers_that_are_spawned_tell_it_too(tmp_path: Path, start: str) -> None:
     """Of PyTorch's own loader. The pages' file is gone when the job is."""
     script = NEWCOMERS / "slow_dataset.py"
-    pages = tmp_path / "pages"
-    pages.mkdir()
     words = ("--python", framework_python("torch"), script, "--workers", "2", "--start", start)
-    ran = run(tmp_path, *words, env=environment() | {"TMPDIR": str(pages)})
+    # multiprocessing binds sockets below TMPDIR, whose paths hold some hundred bytes: `tmp_path` may be too long.
+    with tempfile.TemporaryDirectory(prefix="pages-") as pages:
+        ran = run(tmp_path, *words, env=environment() | {"TMPDIR": pages})
+        left = list(Path(pages).glob("stepscope-*"))
     assert ran.status == 0, ran.stderr
     (told,) = (manifest["worker_lines"] for manifest in ran.manifests if manifest.get("worker_lines"))
     assert told["processes"] == 2
@@ -64,7 +66,7 @@ def test_workers_that_are_spawned_tell_it_too(tmp_path: Path, start: str) -> Non
     assert (file, function) == ("slow_dataset.py", "augment")
     assert script.read_text("utf-8").splitlines()[line - 1].endswith("# the cause")
     assert ns > 0.5 * (told["looked_ns"] - told["waiting_ns"])
-    assert not list(pages.glob("stepscope-*"))
+    assert not left
 
 
 def stack(*files: str) -> FrameType:

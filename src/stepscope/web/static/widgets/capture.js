@@ -21,7 +21,11 @@ export function captureForm(capture, opened) {
     void capture.cancel().catch((error) => put(said, failed(error)));
   } }, 'Cancel');
   const bar = h('progress', { max: 1, 'aria-label': 'Recorded' });
-  const form = formOf(begin, cancel, (address, seconds) => void follow(() => capture.start(address, seconds)));
+  const form = formOf(begin, cancel, (address, seconds) => {
+    begin.disabled = true;
+    void follow(() => capture.start(address, seconds));
+  });
+  let asked = 0;
   const dialog = h(
     'dialog',
     { class: 'help capture', 'aria-label': 'Capture' },
@@ -32,18 +36,20 @@ export function captureForm(capture, opened) {
   );
   const button = h('button', { type: 'button', onclick: () => {
     dialog.showModal();
-    if (!capture.missing && !begin.disabled) void follow(capture.state);
+    if (!capture.missing && !begin.disabled) void follow(capture.state);  // "Record" works while it is asked.
   } }, 'Capture …');
 
   /** @param {() => Promise<CaptureState>} ask */
   async function follow(ask) {
-    begin.disabled = true;
+    const mine = ++asked;
     cancel.disabled = false;
     try {
       let state = await ask();
+      if (mine !== asked) return;  // "Record" was pressed meanwhile: what became of that is told.
       const before = state.captured;
       const ran = state.running !== null;
       while (state.running !== null) {
+        begin.disabled = true;
         cancel.hidden = false;
         bar.value = Math.min(1, (state.elapsed ?? 0) / state.seconds);
         put(said, h('p', null, progress(state)), h('p', null, bar));
@@ -53,10 +59,12 @@ export function captureForm(capture, opened) {
       put(said, state.failure.map((line, at) => h('p', { class: at ? '' : 'damage' }, visible(line))));
       if (ran && state.captured > before) arrived(state.profiles - 1);
     } catch (error) {
-      put(said, failed(/** @type {Error} */ (error)));
+      if (mine === asked) put(said, failed(/** @type {Error} */ (error)));
     } finally {
-      begin.disabled = false;
-      cancel.hidden = true;
+      if (mine === asked) {
+        begin.disabled = false;
+        cancel.hidden = true;
+      }
     }
   }
 
