@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,11 @@ from tests.web.reports import EXAMPLE
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 
 @contextmanager
-def form(browser: Browser, folder: Path) -> Iterator[Page]:
+def form(browser: Browser, folder: Path, opening: Callable[[Page], None] = lambda page: None) -> Iterator[Page]:
     """The open form of a page that keeps captures below a folder."""
     pytest.importorskip("grpc", reason="grpcio is not installed (pip install grpcio)")
     entries = entries_of((str(EXAMPLE),))
@@ -33,6 +33,7 @@ def form(browser: Browser, folder: Path) -> Iterator[Page]:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with watched(browser, server.url) as page:
             page.goto(server.url)
+            opening(page)
             page.get_by_role("button", name="Capture").click()
             page.get_by_label("seconds").fill("0.2")
             yield page
@@ -62,6 +63,27 @@ def test_why_no_profile_came_is_one_sentence(browser: Browser, tmp_path: Path) -
             record(page, empty, "its profile is empty")
         with serving(busy) as address:
             record(page, address, "another profile is being recorded there; try again when it is done")
+        assert page.locator(".capture-said .damage").count() == 1
+
+
+def test_record_works_while_the_dialog_still_asks_how_it_stands(browser: Browser, tmp_path: Path) -> None:
+    held: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    with form(browser, tmp_path, lambda page: page.route("**/api/capture", hold_the_first)) as page:
+        from tests.remote.peers import nothing_listens
+
+        with nothing_listens() as address:
+            record(page, address, "nothing listens there")
+        (asked,) = held
+        assert asked.request.method == "GET"
+        asked.continue_()
+        page.wait_for_timeout(200)  # An answer that comes late changes nothing.
         assert page.locator(".capture-said .damage").count() == 1
 
 

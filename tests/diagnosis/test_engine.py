@@ -73,6 +73,13 @@ def test_findings_are_ranked_by_what_they_save_and_numbered_within_their_rule():
     assert found.plan == ("input_bound.1", "exposed_copy.1", "exposed_copy.2")  # input first, whatever it saves
 
 
+@pytest.mark.parametrize(("input_us", "first"), [(120, "exposed_copy.1"), (400, "input_bound.1")])
+def test_what_gains_next_to_nothing_beside_another_is_worked_on_last(input_us: int, first: str):
+    found = diagnosed(both_ways(h2d_us=0, d2h_us=3_000, input_us=input_us))
+    assert sorted(found.plan) == ["exposed_copy.1", "input_bound.1"]
+    assert found.plan[0] == first
+
+
 def test_what_says_no_saving_comes_last_and_is_not_in_the_plan():
     header = {"deviceProperties": [{"id": 0, "name": "A card of the future"}]}
     found = diagnosed(both_ways(h2d_us=500, d2h_us=150, kernel=SGEMM), header)

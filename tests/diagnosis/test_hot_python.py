@@ -192,3 +192,47 @@ def test_backward_on_its_own_thread_is_work_of_whoever_waits_for_it():
         drawing.kernel(drawing.launch(at, CALL, thread="autograd"), "tail", at + CALL, start + STEP - at - CALL)
 
     assert found(diagnosed(loop(STEP, step)), "hot_python") is None
+
+
+@pytest.mark.parametrize(("caller", "named"), [("core.py(5): bind", False), ("sample.py(40): check", True)])
+def test_what_jax_calls_in_c_is_how_it_runs_ops(caller: str, named: bool):
+    """``safe_map`` is jaxlib's: that it takes long is no function of the program's to look at."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        at = start
+        for _ in range(PIECES):
+            drawing.python(caller, at, 210)
+            drawing.python("<built-in function safe_map>", at + 1, 100)
+            drawing.host("aten::mul", at + 102, 100)
+            drawing.kernel(drawing.launch(at + 195, CALL), "mul", at + 201, 10)
+            at += 212
+        drawing.kernel(drawing.launch(at, CALL), "tail", at + CALL, start + STEP - at - CALL)
+
+    assert (found(diagnosed(loop(STEP, step)), "hot_python") is not None) == named
+
+
+@pytest.mark.parametrize(
+    ("frame", "goes"),
+    [
+        ("ad.py(358): backward_pass", True),
+        ("/env/lib/python3.12/site-packages/jax/_src/api.py(9): grad", True),
+        ("numeric.py(12): full", False),
+        ("metrics.py(3): report", False),
+    ],
+)
+def test_a_frameworks_own_python_goes_with_ops_that_run_one_by_one(frame: str, goes: bool):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("sample.py(30): denoise", start, STEP)
+        drawing.host("Torch-Compiled Region: 0/0", start, CALL)
+        drawing.kernel(drawing.launch(start, CALL), "first", start + CALL, 20)
+        drawing.host("aten::mul", start + 40, 1_000)
+        drawing.kernel(drawing.launch(start + 1_030, CALL), "mul", start + 1_040, 10)
+        drawing.python(frame, start + 1_060, 1_500)
+        drawing.kernel(drawing.launch(start + 2_570, CALL), "tail", start + 2_580, STEP - 2_580)
+
+    diagnosis = diagnosed(loop(STEP, step))
+    python = found(diagnosis, "between_steps")
+    assert python is not None
+    rules = [id_.partition(".")[0] for id_ in diagnosis.plan]
+    assert (rules.index("running_eagerly") < rules.index("between_steps")) == goes
+    assert (python.saving_after_ns_per_step == 0) == goes

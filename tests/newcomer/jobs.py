@@ -169,7 +169,7 @@ JOBS = {
     "tf_op_by_op": Job(
         "tf_op_by_op.py",
         "running_eagerly",
-        ("# the cause", "# and that"),
+        ("# the cause", "# and that", "optimizer.apply_gradients("),
         environment="tensorflow",
         cost_share=(0.3, 1.0),
         cures=(Cure("the step in one tf.function", ("--compiled",)),),

@@ -6,7 +6,7 @@ import sys
 
 from stepscope.names.frames import frame_parts
 from stepscope.names.hosts import is_frameworks_own, walks_modules
-from stepscope.names.libraries import LIBRARIES, LIBRARY_FUNCTIONS, is_no_place
+from stepscope.names.libraries import FRAMEWORK_FILES, LIBRARIES, LIBRARY_FUNCTIONS, is_no_place
 from stepscope.record import record
 from stepscope.regex import regex
 
@@ -87,6 +87,13 @@ def parse_frame(name: str) -> Frame | None:
     """Read ``path/file.py(12): function``; None for built-ins and modules."""
     parts = frame_parts(name)
     return Frame(*parts) if parts else None
+
+
+def is_in_framework(name: str) -> bool:
+    """Whether a frame's file is one of JAX's, TensorFlow's or Keras's, by its folder or its name alone."""
+    frame = parse_frame(name)
+    file = "" if frame is None else frame.file.replace("\\", "/").rpartition("-packages/")[2]
+    return file in FRAMEWORK_FILES or file.split("/")[0] in ("jax", "jaxlib", "tensorflow", "keras")
 
 
 def source_frame(text: str | None) -> Frame | None:

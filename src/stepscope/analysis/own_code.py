@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.analysis.frame import parse_frame
+from stepscope.analysis.frame import is_in_framework, parse_frame
 from stepscope.names.frames import hands_on
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -28,6 +29,14 @@ def asking(trace: Trace) -> I32:
     asks = (slices.kind == Kind.PYTHON_FRAME) & ~mapped(slices.name, trace.strings, hands_on, np.bool_)
     own = np.where(asks, np.arange(len(slices), dtype=np.int32), np.int32(-1))
     return np.append(inherit(own, slices.parent), np.int32(-1))[slices.parent]
+
+
+@shared
+def in_framework(trace: Trace) -> Bools:
+    """Whether each slice is a Python frame in a file of JAX, TensorFlow or Keras; one more, False, is for no slice."""
+    slices = trace.slices
+    names = np.where(slices.kind == Kind.PYTHON_FRAME, slices.name, np.int32(-1))
+    return np.append(mapped(names, trace.strings, is_in_framework, np.bool_), np.False_)
 
 
 def is_users(name: str) -> bool:

@@ -14,6 +14,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.host import NO_CAUSE, HostActivity, helpers
+from stepscope.analysis.own_code import in_framework
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
 from stepscope.names.libraries import is_no_place
 from stepscope.record import record
@@ -61,8 +62,10 @@ def silent_calls(trace: Trace, host: HostActivity, tracks: list[int]) -> I32:
         return np.empty(0, np.int32)
     works = among(slices.kind, _WORK) | (host.causes != NO_CAUSE) | (host.roles != NO_CAUSE)
     works[_handing_over(trace, host, frame)] = True
-    named = mapped(np.where(frame, slices.name, np.int32(-1)), strings, _is_told, np.bool_)
+    names = np.where(frame, slices.name, np.int32(-1))
+    named = mapped(names, strings, _is_told, np.bool_)
     chosen = named & frame & ~works & ~holding(works, slices.parent) & among(slices.track, tracks)
+    chosen &= ~(mapped(names, strings, _is_built_in, np.bool_) & in_framework(trace)[slices.parent])
     calls = np.flatnonzero(is_outermost(chosen, slices.parent))
     return calls.astype(np.int32)
 
@@ -73,6 +76,11 @@ def _is_told(name: str) -> bool:
     if frame is None:
         return gives_ops(name) is not Giving.C and not name.startswith("nn.Module: ")
     return not is_no_place(frame.file) and not is_frameworks_own(name) and not only_wraps(name)
+
+
+def _is_built_in(name: str) -> bool:
+    """Whether it is a function in C: where JAX or TensorFlow calls it, it belongs to how they run ops."""
+    return parse_frame(name) is None
 
 
 def _handing_over(trace: Trace, host: HostActivity, frame: Bools) -> Rows:

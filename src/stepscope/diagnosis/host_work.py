@@ -16,6 +16,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.frame import parse_frame
 from stepscope.analysis.limits import PLACES_SHARE, TOLD_SHARE
+from stepscope.analysis.own_code import in_framework
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where
@@ -61,6 +62,8 @@ class HostWork:
     ops and launches says nothing of the time between them; frames of PyTorch's that give ops are not among it."""
     giving_share: float
     """Share of the time in modules, autograd and optimizers: PyTorch's own Python, which gives ops."""
+    framework_share: float
+    """Share of the time in files of JAX or TensorFlow."""
     walking_share: float
     """Share of the time in walks over the modules of a model."""
     sending_share: float
@@ -115,6 +118,7 @@ def work_in(facts: Facts, account: Account, cause: Category, stretches: HostStre
         share_there=int(length.sum()) / max(int(account.duration_ns[rows].sum()), 1),
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
+        framework_share=_share(in_framework(facts.trace), inside, weight),
         walking_share=_share(walking, inside, weight),
         sending_share=int(length[stretches.sends].sum()) / int(length.sum()),
         places=tuple(place for place in places if named_callback(place.where.annotation or "") is None),
@@ -265,6 +269,8 @@ class Cause:
     """Time of the cause that is another's to tell."""
     least_ns: int = 0
     """What is shorter, once that is taken out, is no finding."""
+    within: str | None = None
+    """The rule of whose cause it is a part where most of it passes in the framework's own files."""
 
 
 def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str) -> list[Finding]:
@@ -284,7 +290,8 @@ def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str)
 def _of_cause(facts: Facts, cause: Cause, but: iv.Intervals, work: HostWork, rule: str) -> Finding:
     why, fix = in_words(facts, work, cause.doing), remedy(cause.fix, facts.workload)
     made = host_finding(facts, {work.cause: work}, rule=rule, title=cause.title, why=why, fix=fix)
-    return keeping(made, but)
+    within = cause.within if work.framework_share >= TOLD_SHARE else None
+    return keeping(replace(made, within=within), but)
 
 
 def host_finding(

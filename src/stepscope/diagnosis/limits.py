@@ -41,6 +41,10 @@ HIDDEN_SHARE: Final = 0.05
 """A cause that fixes above only hide stands as a finding where its own fix gains this share of the step: those above
 may be harder to make, or gain less than predicted."""
 
+PLAN_SHARE: Final = 0.1
+"""What gains less than this share of what gains most is worked on after the rest, whichever rule it is of: a change and
+a recording are as much work for it. Chosen."""
+
 LITTLE_TIME_NS: Final = 1_000_000
 """Used steps of less than this together are too little to judge: single launches, and what the clock and the recording
 add to each call, decide what is seen in them."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.limits import HIDDEN_SHARE
+from stepscope.diagnosis.limits import HIDDEN_SHARE, PLAN_SHARE
 from stepscope.diagnosis.rule import Rule
 from stepscope.record import record
 from stepscope.whatif.change import Change
@@ -66,7 +66,8 @@ def ranked(
     worth, minor = _divided(_named(ordered(findings, scale.rules), scale), scale)
     order = list(scale.rules)
     planned = [finding for finding in worth if finding.saving_ns_per_step is not None]
-    planned.sort(key=lambda finding: (_comes_with_others(finding, scale), order.index(finding.rule)))
+    little = PLAN_SHARE * max(map(_at_most, planned), default=0)
+    planned.sort(key=lambda each: (_comes_with_others(each, scale), _at_most(each) < little, order.index(each.rule)))
     return worth, minor, tuple(finding.id for finding in planned)
 
 

@@ -24,7 +24,7 @@ LIBRARIES = frozenset(
 )
 """Top-level packages whose frames are not the user's own code."""
 
-LIBRARY_FILES = frozenset(
+FRAMEWORK_FILES = frozenset(
     f"{name}.py"
     for name in (
         # jax/_src and jaxlib
@@ -42,6 +42,13 @@ LIBRARY_FILES = frozenset(
         *("gen_math_ops", "gen_dataset_ops", "gen_array_ops", "backprop", "data_adapter", "traceback_utils"),
         *("callback_list", "epoch_iterator"),
         *("xla_model", "parallel_loader", "dynamo_bridge"),
+    )
+)
+"""Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
+
+LIBRARY_FILES = FRAMEWORK_FILES | frozenset(
+    f"{name}.py"
+    for name in (
         # numpy, of 1 and 2, and Pillow: what makes batches of JAX and TensorFlow
         *("numeric", "fromnumeric", "_methods", "multiarray", "shape_base", "_shape_base_impl", "function_base"),
         *("_function_base_impl", "twodim_base", "_twodim_base_impl", "stride_tricks", "_stride_tricks_impl"),
@@ -50,7 +57,7 @@ LIBRARY_FILES = frozenset(
         *("einsumfunc", "arrayprint", "overrides", "_ufunc_config", "_linalg", "_pocketfft", "Image", "ImageFile"),
     )
 )
-"""Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
+"""The same of what they use."""
 
 INSTALLED = "site-packages/…/"
 """In front of a file's name: a package's, of which is not known."""

@@ -9,6 +9,7 @@ from stepscope.analysis.host_callbacks import callback_slices
 from stepscope.analysis.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.garbage import of_garbage
 from stepscope.diagnosis.host_work import (
     Cause,
     HostWork,
@@ -33,7 +34,6 @@ from stepscope.diagnosis.remedies import (
 )
 from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import callback_time as callbacks_on_host
-from stepscope.diagnosis.within_input import of_garbage
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import distinct
 
@@ -53,7 +53,8 @@ launched that computes; time in which the host shows nothing is no finding. Wher
 may make what that sends, and the advice says so. What passes in callbacks of a training loop (called by the lists of
 callbacks of Keras, Hugging Face or Lightning, by their frames, or in the ranges that `stepscope run` puts around
 Keras's) is a finding of its own, which names each with file and line. Frames of PyTorch's own that give ops (modules,
-autograd, optimizers) do not count to it: where a device waits for them they are a finding of their own. Walks over the
+autograd, optimizers) do not count to it: where a device waits for them they are a finding of their own; JAX's and
+TensorFlow's count, and go with ops that run one by one. Walks over the
 modules of a model give none, and have advice of their own from `TOLD_SHARE` on. Without a device all is the main
 thread's own time, and theirs is what computing takes; a stretch counts without what its thread may have waited for a
 core meanwhile.""",
@@ -117,6 +118,7 @@ _CAUSES = {
         holds=lambda _, work: _is_told(work) and not _before_copies(work),
         but=_others,
         least_ns=DISPATCH_GAP_NS,
+        within="running_eagerly",
     ),
 }
 

@@ -9,6 +9,7 @@ from stepscope.analysis.slow_steps import SlowStep, spacing
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, to_record_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.garbage import of_garbage
 from stepscope.diagnosis.host_work import seen_seldom
 from stepscope.diagnosis.remedies import (
     ALLOCATIONS,
@@ -20,7 +21,6 @@ from stepscope.diagnosis.remedies import (
     remedy,
 )
 from stepscope.diagnosis.rule import Rule
-from stepscope.diagnosis.within_input import of_garbage
 from stepscope.trace.forest import rows_of_track
 from stepscope.units import format_count, format_ns
 

@@ -1,4 +1,4 @@
-"""Garbage collected while input is made goes with what makes it: that is told first, whatever each saves."""
+"""Garbage collected while input is made, or code compiled, goes with that: it is told first, whatever each saves."""
 
 from __future__ import annotations
 
@@ -48,3 +48,22 @@ def test_elsewhere_it_is_a_cause_of_its_own(every: int):
     assert "input" not in garbage.title
     assert garbage.saving_after_ns_per_step is None
     assert other.rule == "input_bound"
+
+
+@pytest.mark.parametrize(("every", "rule"), [(5, "slow_steps"), (1, "between_steps")])
+def test_while_code_is_compiled_it_is_told_behind_that(every: int, rule: str):
+    drawing, start = TraceDrawing(), 0
+    for number in range(12):
+        collects = COLLECTS * (number % every == every - 1)
+        drawing.step(number, start, STEP + collects)
+        drawing.annotation("_compile.compile_inner (dynamo_timed)", start, 5_000 + collects)
+        if collects:
+            drawing.annotation("gc", start + 100, COLLECTS)
+        drawing.host("aten::linear", start + 5_100 + collects, 4_800)
+        start += STEP + collects
+    diagnosis = diagnosed(drawing.events())
+    first, garbage = diagnosis.findings[:2]
+    assert (first.rule, garbage.rule) == ("recompilation", rule)
+    assert "while it compiles" in garbage.title
+    assert garbage.saving_after_ns_per_step == 0
+    assert diagnosis.plan == (first.id, garbage.id)
