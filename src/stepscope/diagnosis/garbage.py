@@ -1,4 +1,4 @@
-"""Garbage that Python collects while it makes input or compiles: objects made there set it off, and with them it goes."""
+"""Garbage that Python collects while it makes input or compiles: objects made there set it off, and go with it."""
 
 from __future__ import annotations
 

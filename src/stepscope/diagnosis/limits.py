@@ -42,8 +42,7 @@ HIDDEN_SHARE: Final = 0.05
 may be harder to make, or gain less than predicted."""
 
 PLAN_SHARE: Final = 0.1
-"""What gains less than this share of what gains most is worked on after the rest, whichever rule it is of: a change and
-a recording are as much work for it. Chosen."""
+"""What gains less than this share of what gains most is worked on last. Chosen."""
 
 LITTLE_TIME_NS: Final = 1_000_000
 """Used steps of less than this together are too little to judge: single launches, and what the clock and the recording
