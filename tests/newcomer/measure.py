@@ -28,7 +28,7 @@ def measured(name: str, folder: Path) -> list[Row]:
     """A row per cure; what is promised is the middle of three recordings."""
     job = JOBS[name]
     recordings = [Running(job, folder / f"{name}{number}") for number in range(3)]
-    bare, *achieved = recordings[0].timed(job.cures, TURNS)
+    *_, (bare, *achieved) = recordings[0].timed(job.cures, TURNS)
     rows = []
     for cure, ms in zip(job.cures, achieved, strict=True):
         promises = sorted((promised_ms(one.told, cure) for one in recordings), key=lambda pair: pair[1])

@@ -80,15 +80,15 @@ class Running:
         diagnose = [sys.executable, "-m", "stepscope", "diagnose", out / "run-1", "--format", "json"]
         return Told(self.job, json.loads(self._run(diagnose, 0).stdout), ran.stderr)
 
-    def timed(self, cures: tuple[Cure, ...], times: int) -> list[float]:
-        """Milliseconds of a step as it is and with each cure, in turns there and back; medians."""
+    def timed(self, cures: tuple[Cure, ...], times: int) -> Iterator[list[float]]:
+        """Milliseconds of a step as it is and with each cure, in turns there and back: after each, medians so far."""
         sets = [(), *(self._followed(cure) for cure in cures)]
         found: list[list[float]] = [[] for _ in sets]
         for turn in range(times):
             with alone():
                 for at in range(len(sets))[:: -1 if turn % 2 else 1]:
                     found[at].append(self._step_ms(sets[at]))
-        return [median(each) for each in found]
+            yield [median(each) for each in found]
 
     def _followed(self, cure: Cure) -> tuple[str, ...]:
         if "{workers}" not in cure.arguments:

@@ -17,6 +17,7 @@ DRIFT = 2.0
 """How far a step without recording may be from what the report tells of it. Machines are faster or slower some minutes
 later, so that promises are held as shares of the step."""
 TURNS = 2
+"""So often at most are a job and its cures timed: where the first time keeps each promise that is enough."""
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +61,23 @@ def test_cost_is_in_its_bounds(job: Running) -> None:
 def test_cures_keep_their_promise(job: Running) -> None:
     if not job.job.cures:
         pytest.skip("no cure of it is written down yet")
-    bare, *achieved = job.timed(job.job.cures, TURNS)
+    broken: list[str] = []
+    for times in job.timed(job.job.cures, TURNS):
+        broken = _broken(job, times)
+        if not broken:
+            break
+    assert not broken
+
+
+def _broken(job: Running, times: list[float]) -> list[str]:
+    """What was promised and did not come, of a job's own time and those with its cures, in ms."""
+    bare, *achieved = times
     drift = bare / (unrecorded_ns(job.told) / 1e6)
-    assert 1 / DRIFT <= drift <= DRIFT, f"a step without recording: {bare:.2f}, told {bare / drift:.2f}"
+    said = []
+    if not 1 / DRIFT <= drift <= DRIFT:
+        said.append(f"a step without recording: {bare:.2f}, told {bare / drift:.2f}")
     for cure, ms in zip(job.job.cures, achieved, strict=True):
         least, most = (drift * promised for promised in promised_ms(job.told, cure))
-        in_bounds = least / FACTOR - SLACK * bare <= ms <= most * FACTOR + SLACK * bare
-        assert in_bounds, f"{cure.what}: {ms:.2f} of {least:.2f} to {most:.2f}, {bare:.2f} without it"
+        if not least / FACTOR - SLACK * bare <= ms <= most * FACTOR + SLACK * bare:
+            said.append(f"{cure.what}: {ms:.2f} of {least:.2f} to {most:.2f}, {bare:.2f} without it")
+    return said

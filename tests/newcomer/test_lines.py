@@ -24,6 +24,9 @@ from tests.newcomer.runs import SOURCES, TIMEOUT_S, ahead_of_others, alone
 pytestmark = pytest.mark.slow
 
 RIGHT = 0.95
+FAR_APART_NS, RIGHT_FAR_APART = 15_000_000, 0.85
+"""What has to hold where looks come further apart: they may take 0.8 % of the time and no more, and there are virtual
+machines on which each takes 0.2 ms, four times as long as elsewhere, to wake its thread."""
 RUNS = 5
 """The best has to hold: py-spy is kept from its looks, and the job from its cores, by whatever else a machine of two
 cores does meanwhile, and both only take away. Where looks alone tell lines, in C calls of which JAX records none
@@ -58,9 +61,12 @@ ARGUMENTS = {EXAMPLES / "masked_loss" / "train.py": ("before", "--time", "--batc
 PROFILES = {"torch": "*.trace.json.gz", "jax": "*.xplane.pb", "tensorflow": "*.xplane.pb"}
 
 
-def judged(script: Path, environment: str, folder: Path) -> tuple[float, Counter[tuple[str, int, int | None]]]:
-    """The share of the recorded steps' time of which the profile tells the line that py-spy saw; and what it told for
-    what in the rest, in ns."""
+Judgement = tuple[float, float, Counter[tuple[str, int, int | None]]]
+
+
+def judged(script: Path, environment: str, folder: Path) -> Judgement:
+    """The share of the recorded steps' time of which the profile tells the line that py-spy saw, how much that is of
+    what has to be (1 or more: enough), and what it told for what in the rest, in ns."""
     out, seen = folder / "out", folder / "seen"
     python = framework_python(environment)
     py_spy = framework_python("py_spy").with_name("py-spy")
@@ -92,7 +98,9 @@ def judged(script: Path, environment: str, folder: Path) -> tuple[float, Counter
             right += ns
         else:
             missed[function, line, given[len(given) // 2]] += ns
-    return right / sum(ns for _, ns, _ in told), missed
+    share, instants = right / sum(ns for _, ns, _ in told), trace.looks.time_ns
+    apart = float(np.median(np.diff(instants))) if instants.size > 1 else np.inf
+    return share, share / (RIGHT if apart <= FAR_APART_NS else RIGHT_FAR_APART), missed
 
 
 def _given(locator: Locator, track: int, times: I64) -> list[int | None]:
@@ -117,11 +125,11 @@ def _one_line_loops(script: Path) -> dict[int, int]:
 @pytest.mark.parametrize("script", JOBS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.timed  # Few looks fall into it where other work runs beside it.
 def test_the_line_is_right_nearly_always(script: Path, tmp_path: Path) -> None:
-    best = (0.0, Counter[tuple[str, int, int | None]]())
+    best: Judgement = (0.0, 0.0, Counter())
     for run in range(RUNS):
         folder = tmp_path / str(run)
         folder.mkdir()
-        best = max(best, judged(script, JOBS[script], folder), key=lambda told: told[0])
-        if best[0] >= RIGHT:
+        best = max(best, judged(script, JOBS[script], folder), key=lambda told: told[1])
+        if best[1] >= 1:
             break
-    assert best[0] >= RIGHT, (best[0], best[1].most_common(10))
+    assert best[1] >= 1, (best[0], best[2].most_common(10))

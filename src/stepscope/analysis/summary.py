@@ -121,7 +121,8 @@ def _timed_means(facts: Facts) -> tuple[float | None, float | None]:
     begun, over = (bounds[list(facts.used)] for bounds in facts.step_bounds)
     most = LONGEST_STEPS * int((over - begun).max())
     recorded, unrecorded = ([ns for ns in each if ns <= most] for each in timed)
-    if not recorded or not unrecorded:
+    all_count = [*map(len, timed)] == [len(recorded), len(unrecorded)]
+    if all_count or not recorded or not unrecorded:
         return run.recorded_ns, run.unrecorded_ns
     return statistics.fmean(recorded), statistics.fmean(unrecorded)
 

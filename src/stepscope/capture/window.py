@@ -13,6 +13,8 @@ from .worker_lines import worker_lines
 
 _PREFETCHED = 2
 """Batches that each worker of a PyTorch loader makes ahead, unless it is told otherwise."""
+_LONG = 3
+"""A step that takes as many times as long as the usual one holds something that those do not."""
 _MOST_TOLD = 1_000
 """Steps whose times a manifest has, of each kind."""
 
@@ -98,7 +100,7 @@ class Window:
         """For the manifest: the window, and what recording cost by the steps ``before`` or after it."""
         # Means: steps come in bursts where loaders give batches so.
         bare = self.after if len(self.after) >= SETTLED_STEPS else before
-        unrecorded, recorded = _mean(bare), _mean(self.recorded)
+        unrecorded, recorded = _unrecorded(bare, self.recorded), _mean(self.recorded)
         steps = {"first_step": self.first, "steps": len(self.recorded), "settled": settled, "ended": self.ended}
         return {
             "window": None if self.first is None else steps,
@@ -113,6 +115,18 @@ class Window:
             "machine": {**machine(), "workers": self.workers, "threads": self._ran_beside},
             "worker_lines": self._worker_lines,
         }
+
+
+def _unrecorded(bare: list[int], recorded: list[int]) -> int | None:
+    """What a step takes unrecorded. Where too few were timed to hold what every few recorded ones have (workers that
+    start anew, a checkpoint), that counts as much as while recorded: the others tell how much longer recording makes
+    steps."""
+    mean, longest = _mean(bare), _LONG * sorted(recorded)[len(recorded) // 2] if recorded else 0
+    usual = [ns for ns in recorded if ns <= longest]
+    long = len(recorded) - len(usual)
+    if mean is None or not long or len(bare) * long >= len(recorded) or max(bare) > longest:
+        return mean
+    return mean * sum(recorded) // len(recorded) * len(usual) // sum(usual)
 
 
 def _mean(times: list[int]) -> int | None:
