@@ -1,4 +1,4 @@
-"""Batches of another length in each step, in an eager model: compiling it compiles anew for each of them."""
+"""Batches of another length in each step, in an eager model: compiling it compiles anew for many of them."""
 
 import torch
 from torch import nn
@@ -7,8 +7,6 @@ from torch import nn
 def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    torch._dynamo.config.automatic_dynamic_shapes = False  # Else the second length is compiled for all that follow.
-    torch._dynamo.config.recompile_limit = 100
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for step in range(20_000):
