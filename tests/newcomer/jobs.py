@@ -150,6 +150,13 @@ JOBS = {
         cures=(Cure("all clouds at once", ("--whole",)),),
         alone=True,
     ),
+    "adam_loop": Job(
+        "adam_loop.py",
+        "optimizer_loop",
+        ("# the cause",),
+        cost_share=(0.2, 0.8),
+        cures=(Cure("fused=True", ("--fused",)),),
+    ),
     "preprocess_loop": Job(
         "preprocess_loop.py",
         "between_steps",

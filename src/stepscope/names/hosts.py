@@ -350,3 +350,18 @@ STEP_SOURCES = tuple(
     )
 )
 """Preferred first. One source is chosen per trace; ranges of others are annotations."""
+
+
+_FUSIBLE = regex(r"Optimizer\.step#(Adam|AdamW)\.step$")
+
+
+@remembered
+def fusible_optimizer(name: str) -> str | None:
+    """The optimizer whose update a range of PyTorch's is, of those whose ``fused=True`` saves most on a CPU."""
+    matched = _FUSIBLE.match(name[:_LONGEST])
+    return None if matched is None else matched[1]
+
+
+def is_zero_grad(name: str) -> bool:
+    """Whether a range is one in which gradients are cleared."""
+    return name.startswith("Optimizer.zero_grad#")

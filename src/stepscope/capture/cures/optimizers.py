@@ -26,7 +26,7 @@ def _with(argument: str, other: str) -> Any:
 FUSED_OPTIMIZER = Cure(
     name="fused-optimizer",
     title="the optimizer's step in one kernel",
-    answers=("launch_bound", "too_little_work", "memory_bound_chain", "python_overhead"),
+    answers=("launch_bound", "too_little_work", "memory_bound_chain", "optimizer_loop", "python_overhead"),
     sets="fused=True for every optimizer that takes it",
     may_break="parameters of several kinds of device in one optimizer; results within rounding",
     undone="leave fused out",
@@ -38,7 +38,7 @@ FUSED_OPTIMIZER = Cure(
 FOREACH_OPTIMIZER = Cure(
     name="foreach-optimizer",
     title="the optimizer's step over all parameters at once",
-    answers=("launch_bound", "too_little_work", "python_overhead"),
+    answers=("launch_bound", "too_little_work", "optimizer_loop", "python_overhead"),
     sets="foreach=True for every optimizer that takes it",
     may_break="peak memory: it grows by about the size of the parameters",
     undone="leave foreach out",

@@ -79,6 +79,41 @@ Call the module once for all that it goes over: a cell that is called for each t
     None: "Call it once for all that it goes over.",
 }
 
+PARAMETERS_AT_ONCE: Remedies = {
+    PYTORCH: (
+        RemedyPart(
+            """\
+Update all parameters in one call; results differ by rounding:
+    optimizer = torch.optim.{name}(params, ..., fused=True)""",
+            purposes=TRAINS,
+            since=(2, 0),
+            unless=(Feature.FUSED, _TRAINER),
+        ),
+        RemedyPart(
+            """\
+Update all parameters in one call; results differ by rounding:
+    TrainingArguments(..., optim="adamw_torch_fused")""",
+            purposes=TRAINS,
+            since=(2, 0),
+            given=(_TRAINER,),
+            unless=(Feature.FUSED,),
+        ),
+    ),
+    None: "Compute more in each call.",
+}
+
+ONE_UPDATE: Remedies = {
+    PYTORCH: (
+        RemedyPart(
+            """\
+- It steps {often} times for each time that gradients are cleared: where they are to be accumulated, call
+`optimizer.step()` once, behind the last of these batches.""",
+            purposes=TRAINS,
+        ),
+    ),
+    None: "- Do once what several batches need once.",
+}
+
 READ_AT_ONCE: Remedies = {
     PYTORCH: """\
 Read the numbers every N steps (`if step % 100 == 0:`), which saves what is told here.

@@ -43,6 +43,7 @@ from stepscope.diagnosis.rules import (
     memory_bound_chain,
     ops_fall_back,
     ops_on_host,
+    optimizer_loop,
     python_overhead,
     recompilation,
     repeated_copies,
@@ -88,6 +89,7 @@ RULES: tuple[RuleFile, ...] = (
     transfer_bound,
     # Launches and placement
     hot_python,
+    optimizer_loop,
     python_overhead,
     running_eagerly,
     launch_bound,

@@ -32,6 +32,7 @@ from stepscope.diagnosis.remedies.overhead import (
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
+from stepscope.diagnosis.rules.optimizer_loop import in_updates
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
@@ -49,10 +50,10 @@ RULE = Rule(
     finds="Python around the ops takes much of a step whose host computes.",
     statement="""\
 In a profile without a device, the accounting books time to `python` of which neither `between_steps` tells (stretches
-of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: together at least `PYTHON_OVERHEAD_SHARE`
-of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
-`TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told with that
-line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
+of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time` nor `optimizer_loop`: together at least
+`PYTHON_OVERHEAD_SHARE` of the used steps. Functions are named by the time in their own code, the program's own first,
+and must hold `TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told
+with that line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
 and at most the Python of the function that reads, too. A loop of small ops in a function of the program (one op
 `LOOP_TURNS` times or more in one call, `SMALL_OP_NS` at most in the mean) that takes `PYTHON_OVERHEAD_SHARE` of the
 steps saves at least the Python around the ops, and at most the ops and their backward pass, too. Where neither is,
@@ -87,20 +88,24 @@ def find(facts: Facts) -> list[Finding]:
     """One finding, of the host's account."""
     if facts.activities or not facts.used_ns:
         return []
-    cost = facts.per_step(sum(_outside_callbacks(facts, account) for account in facts.working))
+    cost = facts.per_step(sum(_outside_these(facts, account) for account in facts.working))
     cost -= sum(each.cost_ns_per_step or 0 for each in between_steps.of_python(facts))
     if cost * len(facts.used) < PYTHON_OVERHEAD_SHARE * facts.used_ns:
         return []
-    functions = hot_functions(facts.host, facts.locator, facts.markers, facts.used, in_callbacks(facts))
+    functions = hot_functions(facts.host, facts.locator, facts.markers, facts.used, _told_elsewhere(facts))
     known = facts.per_step(sum(each.ns for each in functions))
     return [_finding(facts, cost, _told(functions))] if known >= TOLD_SHARE * cost else []
 
 
-def _outside_callbacks(facts: Facts, account: Account) -> int:
-    """What is booked to Python in the used steps, in no callback."""
+def _told_elsewhere(facts: Facts) -> Bools:
+    """Callbacks, and updates of an optimizer that are findings of their own."""
+    return in_callbacks(facts) | in_updates(facts)
+
+
+def _outside_these(facts: Facts, account: Account) -> int:
+    """What is booked to Python in the used steps, in nothing that is told elsewhere."""
     windows = facts.used_windows(account)
-    slices, called = facts.trace.slices, in_callbacks(facts)
-    spans = iv.of(slices, called)
+    spans = iv.of(facts.trace.slices, _told_elsewhere(facts))
     return iv.measure(iv.subtract(host_time(facts.trace, facts.host, Category.PYTHON, windows), spans))
 
 
@@ -116,7 +121,8 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 
 
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
-    reads, loop = most_reads(facts, in_callbacks(facts)), longest_loop(facts, in_callbacks(facts))
+    elsewhere = _told_elsewhere(facts)
+    reads, loop = most_reads(facts, elsewhere), longest_loop(facts, elsewhere)
     looped, is_sure = _loop_gone(facts, loop), loop is not None and not loop.calls_modules
     known = filter(None, (looped if is_sure else None, _reads_gone(facts, reads, cost, functions)))
     gone = max(known, key=lambda each: each.most_ns, default=None) or _own_gone(facts, cost, functions) or looped
