@@ -53,9 +53,9 @@ In a profile without a device, the accounting books time to `python` of which ne
 of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time` nor `optimizer_loop`: together at least
 `PYTHON_OVERHEAD_SHARE` of the used steps. Functions are named by the time in their own code, the program's own first,
 and must hold `TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told
-with that line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
-and at most the Python of the function that reads, too. A loop of small ops in a function of the program (one op
-`LOOP_TURNS` times or more in one call, `SMALL_OP_NS` at most in the mean) that takes `PYTHON_OVERHEAD_SHARE` of the
+with that line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in
+the reads, and at most the Python of the function that reads, too. A loop of small ops in a function of the program (one
+op `LOOP_TURNS` times or more in one call, `SMALL_OP_NS` at most in the mean) that takes `PYTHON_OVERHEAD_SHARE` of the
 steps saves at least the Python around the ops, and at most the ops and their backward pass, too. Where neither is,
 functions of the program with less than `OWN_CODE_OPS_SHARE` of their time in ops, and `PYTHON_OVERHEAD_SHARE` of the
 steps, save at most that; else a module of small ops that one call of a function calls `LOOP_TURNS` times saves at most

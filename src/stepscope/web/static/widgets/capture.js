@@ -26,14 +26,7 @@ export function captureForm(capture, opened) {
     void follow(() => capture.start(address, seconds));
   });
   let asked = 0;
-  const dialog = h(
-    'dialog',
-    { class: 'help capture', 'aria-label': 'Capture' },
-    h('h2', null, 'Capture a running job'),
-    capture.missing ? h('p', { class: 'damage' }, capture.missing) : form,
-    said,
-    h('p', null, h('button', { type: 'button', onclick: () => dialog.close() }, 'Close')),
-  );
+  const dialog = dialogOf(capture.missing ? h('p', { class: 'damage' }, capture.missing) : form, said);
   const button = h('button', { type: 'button', onclick: () => {
     dialog.showModal();
     if (!capture.missing && !begin.disabled) void follow(capture.state);  // "Record" works while it is asked.
@@ -75,6 +68,23 @@ export function captureForm(capture, opened) {
   }
 
   return { button, dialog };
+}
+
+/**
+ * What is asked, or why nothing can be, and below it what becomes of it.
+ * @param {HTMLElement} asks
+ * @param {HTMLElement} said
+ */
+function dialogOf(asks, said) {
+  const dialog = h(
+    'dialog',
+    { class: 'help capture', 'aria-label': 'Capture' },
+    h('h2', null, 'Capture a running job'),
+    asks,
+    said,
+    h('p', null, h('button', { type: 'button', onclick: () => dialog.close() }, 'Close')),
+  );
+  return dialog;
 }
 
 /**
