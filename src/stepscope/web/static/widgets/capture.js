@@ -39,8 +39,7 @@ export function captureForm(capture, opened) {
     try {
       let state = await ask();
       if (mine !== asked) return;  // "Record" was pressed meanwhile: what became of that is told.
-      const before = state.captured;
-      const ran = state.running !== null;
+      const [before, ran] = [state.captured, state.running !== null];
       while (state.running !== null) {
         begin.disabled = true;
         cancel.hidden = false;
