@@ -113,6 +113,7 @@ def _ops(facts: Facts, calls: I32) -> ReplayedOps:
     seen = np.flatnonzero(late > LATENCY_CAP_NS)
     awaits[seen] = _ended_just_before(seen, place, stream, start, end)
     awaits = _after_exchanges(activities, awaits, stream, start, end)
+    awaits = _one_program_at_a_time(facts, awaits, start, end)
     awaited = np.where(awaits >= 0, end[awaits], LONG_AGO)
     opened = _opened(activities)
     late = start - np.maximum(_ready(known, launch + latency, before + pause, awaited), opened)
@@ -191,6 +192,42 @@ def _after_exchanges(activities: list[DeviceActivity], awaits: I32, stream: I32,
             awaits[low + first[free]] = low + last[free]
         low += len(activity)
     return awaits
+
+
+def _one_program_at_a_time(facts: Facts, awaits: I32, start: I64, end: I64) -> I32:
+    """With the waits of a CPU's ops for the program that ran before theirs, where that had ended.
+
+    XLA runs a program's ops on the threads of a pool, which stand for streams here: that those are free says nothing of
+    what the next step takes from this one.
+    """
+    awaits, low = awaits.copy(), 0
+    runs = np.full(len(facts.trace.slices), NULL, np.int64)
+    runs[facts.trace.xla_ops.slice] = facts.trace.xla_ops.run
+    for activity in facts.activities:
+        mine = low + np.flatnonzero(runs[activity.slice] != NULL)
+        device = facts.trace.info.device(activity.device)
+        if mine.size and device is not None and device.kind == "cpu":
+            _, run = np.unique(runs[activity.slice[mine - low]], return_inverse=True)
+            before = _longest_before(run, start[mine], end[mine])
+            known = (before >= 0) & (end[mine[before]] <= start[mine]) & (awaits[mine] == NONE)
+            awaits[mine[known]] = mine[before[known]]
+        low += len(activity)
+    return awaits
+
+
+def _longest_before(run: I64, start: I64, end: I64) -> I64:
+    """Per op, the one that ended last of all programs that began before its own; -1 in the first."""
+    begun = np.full(int(run.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(begun, run, start)
+    order = np.lexsort((end, run))
+    last = order[np.searchsorted(run[order], np.arange(begun.size), "right") - 1]  # Of each program, the last to end.
+    by_time = np.argsort(begun, kind="stable")
+    ends = end[last[by_time]]
+    longest = np.maximum.accumulate(ends)
+    holder = np.maximum.accumulate(np.where(ends == longest, np.arange(ends.size), 0))
+    before = np.full(begun.size, -1, np.int64)
+    before[by_time[1:]] = last[by_time[holder[:-1]]]
+    return before[run]
 
 
 _KINDS = 4
