@@ -65,6 +65,19 @@ def test_a_jax_job_that_compiles_nothing_is_told_to(tmp_path: Path) -> None:
     assert not {place.file for place in places} & {"util.py", "jax_hooks.py"}  # JAX's own and ours.
 
 
+def test_of_a_host_that_is_steps_ahead_the_devices_work_is_recorded_with_its_launches(tmp_path: Path) -> None:
+    """The recording neither begins with what was launched before nor ends before the device has begun its steps."""
+    ran = script(tmp_path, "jax", "jax_ahead.py")
+    profile = stepscope.open(ran.profile())
+    (activity,) = profile.facts.activities
+    assert activity.launched.all()
+    assert profile.diagnosis.bottleneck == "device"
+    assert not profile.diagnosis.findings
+    median, ms = profile.facts.median_step_ns, float(ran.stdout.split()[1])
+    assert median is not None
+    assert 0.4 * ms < median / 1e6 < 2.5 * ms
+
+
 def test_what_pytorch_xla_counts_is_kept_with_the_profile(tmp_path: Path) -> None:
     ran = script(tmp_path, "torch_xla", "torch_xla_loop.py")
     (file,) = ran.manifest["files"]

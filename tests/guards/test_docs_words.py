@@ -11,7 +11,7 @@ LARGER = {
     "formats.md": 1_930,
     "report-schema.md": 1_760,
     "rules.md": 1_300,
-    "truth.md": 1_400,
+    "truth.md": 1_420,
 }
 """References that are looked things up in, one line for each; a page that no longer needs its place here fails too."""
 

@@ -152,3 +152,15 @@ def test_sleeping_is_not_inflated() -> None:
 )
 def test_ranks_share_cores_unless_each_has_its_own(manifest: dict[str, object], cores: int | None) -> None:
     assert run_of(manifest).cores_of_rank == cores
+
+
+@pytest.mark.parametrize(("unrecorded_us", "known"), [(4_100, True), (3_900, False)])
+def test_a_host_that_ran_ahead_of_its_device_tells_no_unrecorded_step(unrecorded_us: int, *, known: bool) -> None:
+    """Its device works for 8 of 10 ms, and cannot do that in less than half."""
+    drawing = TraceDrawing()
+    for number in range(STEPS):
+        drawing.step(number, number * STEP, STEP)
+        drawing.kernel(drawing.launch(number * STEP, 5), "gemm", number * STEP + 5, 8_000)
+    times = {"recorded": 10_000 * US, "unrecorded": unrecorded_us * US}
+    facts = replace(facts_of(drawing.events()), run=run_of({"step_ns": times}))
+    assert (unrecorded_step_ns(facts) is not None) == known

@@ -55,6 +55,10 @@ UNRECORDED_NS: Final = 1_000_000
 """A device that shows nothing for so long, with work launched or a host blocked in a wait for it, works on what was not
 recorded. Shorter silences of queued work are the device's own (uploading a graph, switching contexts)."""
 
+AHEAD_OF_DEVICE: Final = 0.5
+"""A host whose steps take less than this share of what a device works in one does not wait for it. Chosen: on a CPU
+recording may make that work longer, too."""
+
 LONGEST_STEPS: Final = 2
 """A step that lasted this many times the longest recorded stretch of training held something else: validation, saving.
 Chosen: without recording steps are shorter, but machines may be busier then."""

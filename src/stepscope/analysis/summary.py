@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.limits import FINDING_SHARE, LONGEST_STEPS, P95_STEPS
+from stepscope.analysis.limits import AHEAD_OF_DEVICE, FINDING_SHARE, LONGEST_STEPS, P95_STEPS
 from stepscope.analysis.phases import Phase
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I64
@@ -104,11 +104,21 @@ def step_time(facts: Facts) -> tuple[int | None, int | None]:
 
 def unrecorded_step_ns(facts: Facts) -> int | None:
     """The mean used step as it would be unrecorded; None where that is not known, or recording cost nothing that the
-    steps show."""
+    steps show, or the host was timed as it ran ahead of a device, which works for longer."""
     mean, (recorded, unrecorded) = facts.mean_step_ns, _timed_means(facts)
     if mean is None or recorded is None or unrecorded is None or unrecorded >= recorded:
         return None
+    if unrecorded < AHEAD_OF_DEVICE * _busiest_ns(facts):
+        return None
     return min(round(mean * unrecorded / recorded), round(unrecorded))
+
+
+def _busiest_ns(facts: Facts) -> float:
+    """What the busiest device works in a used step, in the mean; 0 without one."""
+    codes = [category.code for category in BUSY]
+    accounts = [account for activity, account in facts.devices if activity.device not in facts.unused]
+    used = [account.parts[rows][:, codes].sum(axis=1) for account in accounts if (rows := facts.used_rows(account))]
+    return max((float(times.mean()) for times in used), default=0.0)
 
 
 def _timed_means(facts: Facts) -> tuple[float | None, float | None]:

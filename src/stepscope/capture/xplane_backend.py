@@ -12,6 +12,7 @@ import sys
 import tempfile
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -132,7 +133,9 @@ class JaxBackend(XPlaneBackend):
     framework = "jax"
 
     def start(self, folder: str) -> None:
-        """Start, with Python's stacks where they are wanted (JAX 0.7 and later can leave them out)."""
+        """Start, with Python's stacks where they are wanted (JAX 0.7 and later can leave them out). What was launched
+        before is done by then: what the devices run next is what the recorded calls launch."""
+        _wait_for_devices()
         profiler: Any = import_module("jax.profiler")
         if not hasattr(profiler, "ProfileOptions"):
             profiler.start_trace(folder)
@@ -140,6 +143,12 @@ class JaxBackend(XPlaneBackend):
         options = profiler.ProfileOptions()
         options.python_tracer_level = int(self.options.stacks)
         profiler.start_trace(folder, profiler_options=options)
+
+    def stop(self) -> None:
+        """End the last step's range, and wait until its work is done: else the recording may end before the devices,
+        many steps behind the host, have begun any of it."""
+        super().stop()
+        _wait_for_devices()
 
     def finish(self) -> None:
         """Stop."""
@@ -152,6 +161,13 @@ class JaxBackend(XPlaneBackend):
     def collection_range(self) -> Callable[[], Any]:
         """``TraceAnnotation``."""
         return partial(import_module("jax.profiler").TraceAnnotation, NAME)
+
+
+def _wait_for_devices() -> None:
+    """Return once all arrays are computed; the job, on its own thread, may delete some meanwhile."""
+    for array in import_module("jax").live_arrays():
+        with suppress(RuntimeError):
+            array.block_until_ready()
 
 
 _NO_PYTHON_FROM = (2, 21)
