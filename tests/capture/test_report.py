@@ -112,6 +112,7 @@ def test_many_ranks_are_named_in_part() -> None:
     [
         (3_000_000, "a step took 3.00 ms while recorded and 2.00 ms otherwise (1.50 ×)"),
         (1_000_000, "a step took 1.00 ms while recorded and 2.00 ms otherwise: steps vary more than recording costs"),
+        (900_000, "a step took 900 µs while recorded and 2.00 ms otherwise: those recorded are not like the others"),
     ],
 )
 def test_recording_is_never_said_to_save_time(

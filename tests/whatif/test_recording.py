@@ -164,3 +164,9 @@ def test_a_host_that_ran_ahead_of_its_device_tells_no_unrecorded_step(unrecorded
     times = {"recorded": 10_000 * US, "unrecorded": unrecorded_us * US}
     facts = replace(facts_of(drawing.events()), run=run_of({"step_ns": times}))
     assert (unrecorded_step_ns(facts) is not None) == known
+
+
+@pytest.mark.parametrize(("unrecorded", "said"), [(1_200, True), (1_300, False)])
+def test_a_recording_that_says_little_of_the_job_says_so_first(unrecorded: int, *, said: bool) -> None:
+    _, diagnosis = told(job(calls_in_input=True), 10_000, unrecorded)
+    assert diagnosis.verdict.startswith("Steps took 8 times as long while recorded") == said

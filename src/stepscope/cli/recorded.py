@@ -18,6 +18,9 @@ _NO_ROOM = 1 << 16
 """What a process says of itself at the end takes some kB."""
 _NAMED = 8
 """Processes named in one sentence."""
+_ALIKE = 0.5
+"""Recorded steps that take less than this share of the others are other work: a backlog, or launches that nobody waited
+for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,7 @@ def _what(each: Recording) -> str:
     overhead = each.facts.get("overhead")
     if overhead:
         text += f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
-        text += f"otherwise ({overhead:.2f} ×)" if overhead >= 1 else "otherwise: steps vary more than recording costs"
+        text += f"otherwise{_compared(overhead)}"
     if steps and (share := each.looking_share) is not None:
         text += f"; looking up its lines took {format_share(share)} of the time"
     ended = window.get("ended")
@@ -195,6 +198,13 @@ def _what(each: Recording) -> str:
     if not steps and times.get("unrecorded"):
         text += f"; before, a step took {format_ns(times['unrecorded'])}"
     return text
+
+
+def _compared(overhead: float) -> str:
+    if overhead >= 1:
+        return f" ({overhead:.2f} ×)"
+    alike = overhead >= _ALIKE
+    return ": steps vary more than recording costs" if alike else ": those recorded are not like the others"
 
 
 def _listed(names: list[str]) -> str:

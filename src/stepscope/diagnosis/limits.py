@@ -44,6 +44,9 @@ may be harder to make, or gain less than predicted."""
 PLAN_SHARE: Final = 0.1
 """What gains less than this share of what gains most is worked on last. Chosen."""
 
+DISTORTED: Final = 8
+"""Steps that take so many times as long recorded tell little. Measured: 1.4 to 3.6, of nothing but dispatch."""
+
 LITTLE_TIME_NS: Final = 1_000_000
 """Used steps of less than this together are too little to judge: single launches, and what the clock and the recording
 add to each call, decide what is seen in them."""

@@ -11,9 +11,9 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.once import Once
 from stepscope.analysis.steps import WHOLE
-from stepscope.analysis.summary import mean_parts
+from stepscope.analysis.summary import mean_parts, unrecorded_step_ns
 from stepscope.diagnosis.evidence import has_python, of_what
-from stepscope.diagnosis.limits import BOTTLENECK_SHARE
+from stepscope.diagnosis.limits import BOTTLENECK_SHARE, DISTORTED
 from stepscope.diagnosis.notices.steps import start_up_call
 from stepscope.diagnosis.one_time import in_words
 from stepscope.units import format_ns, format_share
@@ -86,11 +86,23 @@ def verdict(facts: Facts) -> tuple[str, str]:
     if facts.is_capture:
         return _capture_verdict(facts)
     sentence, bottleneck = _usual_verdict(facts)
+    sentence = f"{_distorted(facts)}{sentence}"
     if not facts.slow:
         return sentence, bottleneck
     count, longest = len(facts.slow), max(facts.slow, key=lambda each: each.excess_ns)
     took = format_ns(int(facts.step_ns[longest.step]))
     return f"{sentence} {count} of {len(facts.timed)} steps took much longer, up to {took}.", bottleneck
+
+
+def _distorted(facts: Facts) -> str:
+    """What comes first where the recorded steps have little in common with the job's own."""
+    recorded, step = facts.mean_step_ns, unrecorded_step_ns(facts)
+    if recorded is None or not step or recorded < DISTORTED * step:
+        return ""
+    return (
+        f"Steps took {recorded / step:.0f} times as long while recorded as otherwise: this tells more of the "
+        "recording, or of a busy machine, than of the job; record again. "
+    )
 
 
 def _capture_verdict(facts: Facts) -> tuple[str, str]:
