@@ -16,7 +16,8 @@ from stepscope.report import finding_phrases
 from stepscope.web.sources import source_of
 from tests.kit.some import some
 from tests.kit.traces import real_trace
-from tests.web.reports import EXAMPLE, EXAMPLES
+from tests.support import planted_file
+from tests.web.reports import EXAMPLE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -51,13 +52,20 @@ def test_the_answer_is_above_the_fold(page: Page, reports: Reports, shot: Shot, 
 
 @pytest.mark.slow
 def test_what_saves_most_is_not_said_to_be_first_where_the_order_of_work_begins_with_another(
-    page: Page, reports: Reports
+    page: Page, tmp_path: Path
 ) -> None:
-    name = "jax_eight_devices.xplane.pb.gz"
-    document = stepscope.open(EXAMPLES / name).document()
-    assert document["plan"][0] != document["findings"][0]["id"]
-    page.goto(f"{reports(name)}#/overview")
+    planted, report = tmp_path / "planted.json", tmp_path / "report.html"
+    planted.write_bytes(planted_file("input_and_callback"))
+    profile = stepscope.open(planted)
+    assert profile.document()["plan"][0] != profile.document()["findings"][0]["id"]
+    report.write_text(profile.html(), encoding="utf-8")
+    page.goto(f"{report.as_uri()}#/overview")
     assert page.locator(".answer h2").inner_text().startswith("Saves most: ")
+
+
+@pytest.mark.slow
+def test_names_of_code_in_the_order_of_work_are_code(page: Page, reports: Reports) -> None:
+    page.goto(f"{reports('jax_eight_devices.xplane.pb.gz')}#/overview")
     order = page.get_by_text("Work in this order")
     assert "`" not in order.inner_text()
     assert order.locator("code").count() > 0
