@@ -103,6 +103,21 @@ def test_what_a_host_without_a_device_does_between_ops_is_told(frames: bool):
     assert ("Which functions run there was not recorded. `with_stack=True` records" in text) is not frames
 
 
+def test_what_no_finding_explains_is_not_placed_where_one_does():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, STEP - 10)
+        drawing.python("train.py(12): log", start + 10, STEP // 2)
+        for at in range(start + STEP // 2 + 10, start + STEP - 20, 400):
+            drawing.host("aten::mm", at, 300)
+
+    found = diagnosed(loop(STEP, step))
+    assert [f.rule for f in found.findings] == ["between_steps"]
+    text = notice(found)
+    assert text is not None
+    assert "runs Python code outside any op" in text
+    assert "log" not in text
+
+
 def test_a_host_of_which_nothing_was_recorded_between_ops_has_a_notice_of_its_own():
     found = diagnosed(loop(STEP, lambda drawing, number, start: drawing.host("aten::mm", start, 1_000)))
     assert notice(found) is None

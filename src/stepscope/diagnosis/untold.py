@@ -83,14 +83,16 @@ def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
         for ns, on, kind in sorted(left, key=lambda each: -each[0])
     ]
     python = not device and any(Category.PYTHON in kind.causes for *_, kind in left)
-    where = _python_where(facts) if python else ""
+    where = _python_where(facts, told) if python else ""
     text = f"{of_what(facts).capitalize()} no finding explains: {'; '.join(listed)}.{where}"
     return [Notice("idle_untold", text)]
 
 
-def _python_where(facts: Facts) -> str:
-    """Where the Python code of a host without a device lies, as far as that was recorded, else how to record it."""
-    work = host_work(facts, facts.working[0], Category.PYTHON)
+def _python_where(facts: Facts, findings: list[Finding]) -> str:
+    """Where the Python code of a host without a device lies that no finding takes away, as far as that was recorded,
+    else how to record it."""
+    taken = iv.joined(spans for each in findings if each.change is not None for spans in each.change.host.values())
+    work = host_work(facts, facts.working[0], Category.PYTHON, taken)
     named = [f"{place.name} {format_ns(facts.per_step(place.ns))}" for place in (work.places if work else ())[:SHOWN]]
     told = f" Most of its longest stretches lie in {', '.join(named)}." if named else ""
     if (facts.trace.slices.kind == Kind.PYTHON_FRAME).any():
