@@ -125,8 +125,10 @@ def _advice(iterators: PipelineIterators, one: IteratorUse) -> list[str | Remedy
         return _reading(iterators, one)
     if way is Way.PYTHON:
         return [
-            "Python makes its elements one at a time, under the interpreter's lock: write them to TFRecord files once, "
-            "or make them of arrays (`from_tensor_slices`) and TensorFlow's ops in a `map`."
+            "A Python generator makes its elements one at a time, under the interpreter's lock: make that cheaper "
+            "(whole arrays in place of loops), or make them of arrays (`from_tensor_slices`) and TensorFlow's ops in a "
+            "`map`, or write them to TFRecord files once. For `fit` of Keras 3 worker processes can make them:",
+            "    keras.utils.PyDataset(workers=2, use_multiprocessing=True)  # in place of the generator",
         ]
     if way is Way.SERVICE:
         return ["It waits for tf.data's service: profile one of its workers, and give it more of them."]
