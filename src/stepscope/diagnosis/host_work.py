@@ -20,6 +20,7 @@ from stepscope.analysis.own_code import in_framework
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where
+from stepscope.diagnosis.awaited import awaiting
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.host_stretches import HostStretches, less, stretches_of
@@ -64,6 +65,8 @@ class HostWork:
     """Share of the time in modules, autograd and optimizers: PyTorch's own Python, which gives ops."""
     framework_share: float
     """Share of the time in files of JAX or TensorFlow."""
+    awaiting_share: float
+    """Share of the time in waits for other threads, processes, or what comes in."""
     walking_share: float
     """Share of the time in walks over the modules of a model."""
     sending_share: float
@@ -118,6 +121,7 @@ def work_in(facts: Facts, account: Account, cause: Category, stretches: HostStre
         share_there=int(length.sum()) / max(int(account.duration_ns[rows].sum()), 1),
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
+        awaiting_share=_share(awaiting(facts), inside, weight),
         framework_share=_share(in_framework(facts.trace), inside, weight),
         walking_share=_share(walking, inside, weight),
         sending_share=int(length[stretches.sends].sum()) / int(length.sum()),

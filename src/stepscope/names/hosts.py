@@ -224,6 +224,23 @@ def walks_modules(frame: str) -> bool:
     return _WALKS.search(frame[:_LONGEST].replace("\\", "/")) is not None
 
 
+_AWAITS = regex(
+    r"(?:^|/)(?:queue\.py\(\d+\): (?:get|put|join)|threading\.py\(\d+\): (?:wait|wait_for|join)"
+    r"|concurrent/futures/_base\.py\(\d+\): (?:result|exception|wait)|selectors\.py\(\d+\): select"
+    r"|multiprocessing/(?:queues\.py\(\d+\): get|connection\.py\(\d+\): (?:recv|recv_bytes|poll|wait)))$"
+    r"|^<built-in method (?:acquire of _thread|get of _queue|(?:accept|recv|recv_into) of _?socket|poll of select)\."
+)
+
+
+def awaits_others(frame: str) -> bool:
+    """Whether a Python frame waits for another thread, a process, or what comes in, and computes nothing itself.
+
+    >>> awaits_others("queue.py(154): get")
+    True
+    """
+    return _AWAITS.search(frame[:_LONGEST].replace("\\", "/")) is not None
+
+
 def is_frameworks_own(frame: str) -> bool:
     """Whether a Python frame is a framework's own code around its ops, which compiled code does without.
 

@@ -48,6 +48,7 @@ from stepscope.diagnosis.remedies.host import (
     KEEP_ANSWERS,
     ON_DEVICE,
     SEGMENTS,
+    WAITED_FOR,
     WORK_AHEAD,
 )
 from stepscope.diagnosis.remedies.launching import (
@@ -122,6 +123,7 @@ __all__ = [
     "TORCH_XLA",
     "TRAINS",
     "TRANSFERS",
+    "WAITED_FOR",
     "WORK_AHEAD",
     "ZERO_GRAD",
     "Remedies",

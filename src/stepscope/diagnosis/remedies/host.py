@@ -20,6 +20,12 @@ from stepscope.diagnosis.remedies.fitting import (
 
 _DEVICES = (*NVIDIA, *AMD, *INTEL, "Google")
 
+WAITED_FOR: Remedies = {
+    None: """\
+Make faster what puts things there, or let it work further ahead: a longer queue, more workers, processes where it
+computes in Python (threads of one process take turns). Where that is requests, nothing holds the job up."""
+}
+
 HOST_WORK: Remedies = {
     PYTORCH: (
         RemedyPart(

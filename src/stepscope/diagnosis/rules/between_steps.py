@@ -7,6 +7,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host_callbacks import callback_slices
 from stepscope.analysis.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
+from stepscope.diagnosis.awaited import of_unknown_gain
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.garbage import of_garbage
@@ -29,6 +30,7 @@ from stepscope.diagnosis.remedies import (
     GARBAGE,
     GIVING_OPS,
     HOST_WORK,
+    WAITED_FOR,
     WORK_AHEAD,
     remedy,
 )
@@ -57,7 +59,8 @@ autograd, optimizers) do not count to it: where a device waits for them they are
 TensorFlow's count, and go with ops that run one by one. Walks over the
 modules of a model give none, and have advice of their own from `TOLD_SHARE` on. Without a device all is the main
 thread's own time, and theirs is what computing takes; a stretch counts without what its thread may have waited for a
-core meanwhile.""",
+core meanwhile. Waits for another thread, a process or what comes in (queues, locks, connections) are a finding of their
+own, whose saving is not known.""",
     shared_limits=("SEEN_ONCE_SHARE", "TOLD_SHARE"),
     needs="Python frames, or ranges around the work.",
     cure="A step in which the host does not do this.",
@@ -70,7 +73,7 @@ core meanwhile.""",
 
 def _is_told(work: HostWork) -> bool:
     """Whether the profile shows that it was Python code, and no more than that."""
-    return work.told_share >= TOLD_SHARE and not _walks(work) and work.ranges is None
+    return work.told_share >= TOLD_SHARE and not _walks(work) and work.ranges is None and not _awaits(work)
 
 
 def _before_copies(work: HostWork) -> bool:
@@ -81,6 +84,11 @@ def _before_copies(work: HostWork) -> bool:
 def _walks(work: HostWork) -> bool:
     """Whether it was walks over the modules of a model."""
     return work.walking_share >= TOLD_SHARE
+
+
+def _awaits(work: HostWork) -> bool:
+    """Whether it was no work of this thread's, but a wait for another's, or for what comes in."""
+    return work.awaiting_share >= TOLD_SHARE
 
 
 def _gives_ops(work: HostWork) -> bool:
@@ -163,6 +171,17 @@ _WALKING = {
     )
 }
 
+_AWAITING = {
+    Category.PYTHON: Cause(
+        title="Steps wait for another thread or process, or for what comes in",
+        doing="the thread that runs the steps waits in Python (a queue, a lock, a connection)",
+        fix=WAITED_FOR,
+        holds=lambda _, work: _awaits(work),
+        but=_others,
+        least_ns=DISPATCH_GAP_NS,
+    )
+}
+
 _PYTORCHS = {
     Category.PYTHON: Cause(
         title="The device waits for PyTorch's own Python code, which gives it ops",
@@ -197,6 +216,7 @@ def of_python(facts: Facts) -> list[Finding]:
     calling = () if callbacks_on_host.find(facts) else (_CALLING,)
     sets = _CAUSES, _SENDING, *calling, _WALKING
     findings = [each for causes in sets for each in cause_findings(facts, causes, rule=RULE.id)]
+    findings += [of_unknown_gain(each) for each in cause_findings(facts, _AWAITING, rule=RULE.id)]
     return findings + _in_ranges(facts)
 
 

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import gap_at
+from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.analysis.slow_steps import SlowStep, spacing
 from stepscope.analysis.where import Where
+from stepscope.diagnosis.awaited import awaited_ns, of_unknown_gain
 from stepscope.diagnosis.evidence import SHOWN, to_record_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.garbage import of_garbage
@@ -17,6 +21,7 @@ from stepscope.diagnosis.remedies import (
     GARBAGE,
     HOST_WORK,
     RECOMPILED,
+    WAITED_FOR,
     Remedies,
     remedy,
 )
@@ -49,6 +54,7 @@ _DOING = {
     Category.PYTHON: "Python code runs that launches nothing",
     Category.UNKNOWN_HOST: "the host does something the profile does not record",
 }
+_AWAITS = "what another thread or process gives, or what comes in, is waited for"
 _CURES: dict[Category, Remedies] = {
     Category.COMPILE: RECOMPILED,
     Category.GRAPH_BUILD: RECOMPILED,
@@ -65,11 +71,24 @@ def find(facts: Facts) -> list[Finding]:
     for slow in facts.slow:
         if slow.cause is not Category.PROFILER and not slow.once and not slow.no_core:
             groups.setdefault(slow.cause, []).append(slow)
-    findings = {cause: _finding(facts, cause, group) for cause, group in groups.items()}
+    findings = {cause: _finding(facts, cause, group, _DOING[cause]) for cause, group in groups.items()}
+    if Category.PYTHON in groups and all(_awaits(facts, slow) for slow in groups[Category.PYTHON]):
+        late = _finding(facts, Category.PYTHON, groups[Category.PYTHON], _AWAITS)
+        fix = paragraphs(remedy(WAITED_FOR, facts.workload))
+        findings[Category.PYTHON] = of_unknown_gain(replace(late, fix=fix, predicted_step_ns=None))
     return [of_garbage(facts, each) if cause is Category.GC else each for cause, each in findings.items()]
 
 
-def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
+def _awaits(facts: Facts, slow: SlowStep) -> bool:
+    """Whether the step took longer in a wait for another thread, or for what comes in."""
+    account = facts.accounts[slow.account]
+    row = account.step_row(slow.step)
+    assert row is not None
+    window = int(account.rows.bounds[row]), int(account.rows.bounds[row + 1])
+    return awaited_ns(facts, window) >= TOLD_SHARE * slow.excess_ns
+
+
+def _finding(facts: Facts, cause: Category, group: list[SlowStep], doing: str) -> Finding:
     steps = len(facts.timed)
     cost = round(sum(slow.excess_ns for slow in group) / steps)
     seen = [_longest(facts, slow) for slow in group]
@@ -80,7 +99,7 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
     longer = format_ns(round(sum(slow.excess_ns for slow in group) / len(group)))
     return Finding(
         rule=RULE.id,
-        title=f"Slow steps: {often} {takes} {longer} longer, as {_DOING[cause]}",
+        title=f"Slow steps: {often} {takes} {longer} longer, as {doing}",
         why=_why(facts, cause, group, period),
         fix=paragraphs(remedy(_CURES[cause], facts.workload) if cause in _CURES else to_record_host(facts)),
         cost_ns_per_step=cost,
