@@ -10,9 +10,9 @@ import pytest
 
 from stepscope.capture import settling, telling, window
 from stepscope.capture.backend import Declined, placed
-from stepscope.capture.options import fewest_steps
+from stepscope.capture.options import MOST_BACKLOG, fewest_steps
 from stepscope.capture.phases import RecordingPhase
-from stepscope.capture.steps import CALL
+from stepscope.capture.steps import CALL, OPTIMIZER
 from stepscope.capture.stretches import record_for
 from tests.capture.pretended import MS, Job, Pretended
 
@@ -312,3 +312,28 @@ def test_a_child_forked_in_the_window_leaves_it_to_its_parent(job: Callable[...,
     ran.recorder.forked()
     ran.steps(30)
     assert [call for call in ran.calls if call[0] == "stop"] == []
+
+
+@pytest.mark.parametrize(("source", "first", "recorded"), [(CALL, 46, 15), (OPTIMIZER, 6, 1)])
+def test_calls_that_work_off_what_came_in_meanwhile_are_neither_recorded_nor_timed(
+    job: Callable[..., Job], source: int, first: int, recorded: int
+) -> None:
+    """A server waits 15 ms for each request; while the profiler starts and stops, and the profile is written, they
+    queue up. In a loop that trains, short steps are steps."""
+    ran = job()
+    ran.steps(6, lambda _: 15, source)
+    ran.steps(40, lambda _: 1, source)
+    ran.steps(21, lambda _: 15, source)
+    ran.steps(30, lambda _: 1, source)
+    ran.steps(20, lambda _: 15, source)
+    manifest = ran.end()
+    assert manifest["window"]["first_step"] == first
+    assert set(manifest["step_ns"]["each"]["recorded"]) == {recorded * MS}
+    assert (set(manifest["step_ns"]["each"]["unrecorded"]) == {15 * MS}) == (source == CALL)
+
+
+def test_a_backlog_is_not_waited_for_without_end(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(6, lambda _: 15, CALL)
+    ran.steps(300, lambda _: 1, CALL)
+    assert ran.end()["window"]["first_step"] == MOST_BACKLOG + 6

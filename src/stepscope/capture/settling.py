@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from .options import RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options
+from .options import BACKLOG_SHARE, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options
 from .place import rank_and_world
 
 _KEPT_TIMES = 64
@@ -41,6 +41,12 @@ class Settling:
     def last(self) -> list[int]:
         """Times of the steps that are no start-up."""
         return list(self._times)[-SETTLED_STEPS:]
+
+
+    def is_backlog(self, dur: int) -> bool:
+        """Whether a step is so much shorter than the last ones that it waited for nothing, as they did."""
+        last = sorted(self.last())
+        return bool(last) and dur < BACKLOG_SHARE * last[len(last) // 2]
 
 
 def _settled(times: list[int]) -> bool:
