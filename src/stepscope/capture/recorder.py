@@ -15,7 +15,7 @@ from typing import Any
 from .backend import Backend, Declined
 from .hooking import take_out
 from .manifest import Manifest
-from .options import MOST_BACKLOG, Options
+from .options import Options
 from .periods import Periods
 from .phases import SETTLING, RecordingPhase
 from .place import is_first_of_host, is_launcher
@@ -72,8 +72,6 @@ class Recorder(Telling):
         """Steps that may pass, by calls of the anchor, before more than their time is needed."""
         self._passed: list[int] = []
         """Times of those that have."""
-        self._worked_off = 0
-        """Steps that were no more than a backlog."""
         self._thread: int | None = None
         self._exporting: threading.Thread | None = None
         self._settling = Settling()
@@ -207,9 +205,8 @@ class Recorder(Telling):
             self._settling.add([] if dur is None else [dur])
             if self._due():
                 self._open()
-        elif self.phase is RecordingPhase.WARMING:
-            if not self._is_backlog(dur):
-                self._begin()
+        elif self.phase is RecordingPhase.WARMING and not self._is_backlog(dur):
+            self._begin()
         elif self.phase is RecordingPhase.EXPORTING:
             if self._exporting is None or not self._exporting.is_alive():
                 self.phase = RecordingPhase.AFTER
@@ -223,13 +220,9 @@ class Recorder(Telling):
             self._next_window()
 
     def _is_backlog(self, dur: int | None) -> bool:
-        """Whether a loop that is called for answers works off what came in while the profiler started, or stopped.
-        Where the profiler records from its start on, and devices may be behind, that is not asked."""
+        """Not asked where the profiler records from its start on, and devices may be behind."""
         asked = self.backend is not None and self._finder.begins and not self.backend.stops_anywhere
-        if dur is None or not asked or self._worked_off >= MOST_BACKLOG:
-            return False
-        self._worked_off += (is_one := self._settling.is_backlog(dur))
-        return is_one
+        return asked and self._settling.is_backlog(dur)
 
     def _record(self, backend: Backend, dur: int | None) -> None:
         """A recorded step ended. Stacks of all that is called here are recorded too, so it is little."""
@@ -269,7 +262,7 @@ class Recorder(Telling):
         if self._window.ended is not None:
             self._window = Window(self.options)
         self._finder.freeze()
-        self._thread, self._worked_off = get_ident(), 0
+        self._thread = get_ident()
         if self.options.trial:
             self.phase = RecordingPhase.AFTER
             return

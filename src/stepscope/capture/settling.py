@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from .options import BACKLOG_SHARE, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options
+from .options import BACKLOG_SHARE, MOST_BACKLOG, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options
 from .place import rank_and_world
 
 _KEPT_TIMES = 64
@@ -18,6 +18,7 @@ class Settling:
         self.settled = False
         """Whether the window began since step time had settled."""
         self._times: deque[int] = deque(maxlen=_KEPT_TIMES)
+        self._worked_off = 0
 
     def add(self, times: Iterable[int]) -> None:
         """Steps ended."""
@@ -42,11 +43,15 @@ class Settling:
         """Times of the steps that are no start-up."""
         return list(self._times)[-SETTLED_STEPS:]
 
-
-    def is_backlog(self, dur: int) -> bool:
-        """Whether a step is so much shorter than the last ones that it waited for nothing, as they did."""
+    def is_backlog(self, dur: int | None) -> bool:
+        """Whether a call that is made for answers works off what came in while the profiler started, or stopped: it
+        was so much shorter than the last ones that it waited for nothing, as they did. Asked of so many at most."""
         last = sorted(self.last())
-        return bool(last) and dur < BACKLOG_SHARE * last[len(last) // 2]
+        if dur is None or not last or self._worked_off >= MOST_BACKLOG:
+            return False
+        is_one = dur < BACKLOG_SHARE * last[len(last) // 2]
+        self._worked_off += is_one
+        return is_one
 
 
 def _settled(times: list[int]) -> bool:
