@@ -165,7 +165,7 @@ class JaxBackend(XPlaneBackend):
 
 def _wait_for_devices() -> None:
     """Return once all arrays are computed; the job, on its own thread, may delete some meanwhile."""
-    for array in import_module("jax").live_arrays():
+    for array in getattr(import_module("jax"), "live_arrays", list)():
         with suppress(RuntimeError):
             array.block_until_ready()
 
