@@ -229,7 +229,7 @@ def test_a_pool_smaller_than_the_cores_is_named() -> None:
     [
         ((asked("TFRecord"),), "It reads one file after another."),
         ((asked("ParallelInterleaveV4", parallelism=4), asked("TFRecord")), "It reads files 4 at once already"),
-        ((asked("FlatMap[0]"), asked("Generator")), "Python makes its elements one at a time"),
+        ((asked("FlatMap[0]"), asked("Generator")), "A Python generator makes its elements one at a time"),
         ((asked("DataServiceV4"),), "It waits for tf.data's service"),
         ((asked("Filter"),), "`Filter` works on one element after another and has no parallel form."),
         ((asked("FlatMap"),), "files.interleave(read, num_parallel_calls=AUTO)  # in place of flat_map"),
