@@ -14,7 +14,7 @@ from .worker_lines import worker_lines
 _PREFETCHED = 2
 """Batches that each worker of a PyTorch loader makes ahead, unless it is told otherwise."""
 _LONG = 3
-"""A step that takes as many times as long as the usual one holds something that those do not."""
+"""A step that takes as many times as long as the usual one holds something that those do not. Chosen."""
 _MOST_TOLD = 1_000
 """Steps whose times a manifest has, of each kind."""
 

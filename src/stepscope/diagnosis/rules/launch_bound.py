@@ -18,6 +18,7 @@ from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.diagnosis.remedies import LAUNCH, OPTIMIZER, ZERO_GRAD, remedy
 from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.names.hosts import is_zero_grad
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
@@ -127,7 +128,7 @@ def _optimizer_lines(facts: Facts, places: tuple[Where, ...]) -> str:
     matches = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
     name = next((match[1] for match in matches if match), None)
     lines = [] if name is None else [remedy(OPTIMIZER, facts.workload).format(name=name)]
-    if any((place.annotation or "").startswith("Optimizer.zero_grad#") for place in places):
+    if any(is_zero_grad(place.annotation or "") for place in places):
         lines.append(remedy(ZERO_GRAD, facts.workload))
     return "\n".join(filter(None, lines))
 

@@ -18,6 +18,7 @@ from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, mapped
 from stepscope.trace.forest import outermost
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.change import Change
@@ -43,14 +44,14 @@ PyTorch's default. Fused it takes `FUSED_LEAVES_LEAST` to `FUSED_LEAVES` of that
 time that gradients are cleared, that is said, too.""",
     limits=(
         Limit("OPTIMIZER_SHARE", OPTIMIZER_SHARE, "Chosen: models of a usual size have less."),
-        Limit("FUSED_LEAVES", FUSED_LEAVES, ""),
         Limit(
-            "FUSED_LEAVES_LEAST",
-            FUSED_LEAVES_LEAST,
+            "FUSED_LEAVES",
+            FUSED_LEAVES,
             """\
-Measured with PyTorch 2.13 on two virtual cores: 0.12 to 0.27 of 20 to 120 parameters of 32 to a million numbers, by
+Measured with PyTorch 2.13 on two virtual cores: 0.12 to 0.26 of 20 to 120 parameters of 32 to a million numbers, by
 themselves; 0.34 in a step.""",
         ),
+        Limit("FUSED_LEAVES_LEAST", FUSED_LEAVES_LEAST, "A little below the least of those."),
     ),
     needs="A profile of PyTorch without a device.",
     cure="A step in which one kernel updates all parameters; to first order.",
@@ -65,7 +66,7 @@ class Update:
 
     optimizer: str
     calls: I32
-    """Its outermost ranges."""
+    """Its ranges."""
     ns: int
     steps_per_clearing: int
     """How often it steps for each time that gradients are cleared; 0 where that is not recorded."""
@@ -76,6 +77,7 @@ def find(facts: Facts) -> list[Finding]:
     return [_finding(facts, each) for each in updates(facts)]
 
 
+@shared
 def updates(facts: Facts) -> list[Update]:
     """The optimizers whose update takes much of a step, an op on a parameter at a time."""
     workload = facts.workload
@@ -120,7 +122,7 @@ def _finding(facts: Facts, update: Update) -> Finding:
         title=f"{name} updates the parameters one by one",
         why=(
             f"`{name}.step` takes {format_ns(cost)} of each step ({format_share(update.ns / facts.used_ns)}), in ops "
-            f"on single parameters and the Python around them."
+            "on single parameters and the Python around them."
         ),
         fix=paragraphs("\n".join(remedy(each, facts.workload).format(name=name, often=often) for each in cures)),
         cost_ns_per_step=cost,
