@@ -267,6 +267,18 @@ def test_the_command_makes_a_cluster_here(capsys: pytest.CaptureFixture[str]) ->
     assert "wait for rank 2" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
+def test_a_cluster_here_seldom_looks_at_itself_and_keeps_the_memory_it_works_with() -> None:
+    def asked() -> tuple[Any, str | None]:
+        from dask import config
+
+        return config.get("distributed.admin.tick.interval"), os.environ.get("MALLOC_TRIM_THRESHOLD_")
+
+    with dask._local(1) as local, distributed.Client(dask._address(local)) as client:
+        client.wait_for_workers(1, timeout=60)
+        assert [*client.run(asked).values(), client.run_on_scheduler(asked)[:1]] == [("500ms", None), ("500ms",)]
+
+
 @pytest.mark.parametrize(("scheduler", "status", "words"), [
     ("nowhere", 2, "give 'local' or tcp://HOST:PORT"),
     ("tcp://127.0.0.1:9", 1, "no Dask scheduler answers there"),
