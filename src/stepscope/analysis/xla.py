@@ -251,6 +251,8 @@ def _compilations(
     mine = rows[slices.track[rows] == host.main]
     rows = mine if mine.size else rows
     rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]
+    if not rows.size:
+        return ()
     named, runs = _module_names(trace), executions[0] if executions else None
     until = [*slices.start_ns[rows].tolist(), np.iinfo(np.int64).max][1:]
     return tuple(

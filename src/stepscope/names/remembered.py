@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-_NAMES_KEPT = 1 << 12
-"""A profile has some thousands of names at most but where they hold numbers, and then none is worth keeping."""
+_NAMES_KEPT = 1 << 16
+"""Each table asks for a profile's names from the first to the last: were there more than are kept, none would be kept
+until it is asked for again. Large TensorFlow jobs have 10^4; a name takes 80 bytes here."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -308,7 +308,8 @@ def compiled_module(name: str) -> str | None:
     >>> compiled_module("HLO passes through layout assignment (jit_step)")
     'jit_step'
     """
-    return _module(name[:_LONGEST]) if classify_xla_name(name) is XlaRole.COMPILE else None
+    module = _module(name[:_LONGEST])  # Asked first: few names hold one.
+    return module if module is not None and classify_xla_name(name) is XlaRole.COMPILE else None
 
 
 def _module(text: str) -> str | None:
