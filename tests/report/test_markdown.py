@@ -28,7 +28,7 @@ def test_the_report_of_an_input_bound_profile():
     assert lines[0].startswith("### The device waits for input data 27.7 % of each step: loading data")
     assert lines[2] == "`resnet50.pt.trace.json.gz` · PyTorch 2.4.0 · NVIDIA H100 80GB HBM3 · 6 steps, 4 used"
     assert "| waits | `░` waiting for input data | 55.3 ms | 27.8 % |" in lines
-    assert "- step time: 199 ms on the device, median of 4 steps, too few for a p95" in lines
+    assert "- step time: 199 ms on the device, median of 4 steps" in lines
     assert "**saves 55.3 ms of 199 ms per step, leaving 144 ms** (first-order, high confidence)" in lines
     assert "- ⚠ Only 4 complete steps: the spread is not known." in lines
     at = lines.index("DataLoader(dataset, num_workers=8, pin_memory=True, persistent_workers=True)")

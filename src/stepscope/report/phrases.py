@@ -111,7 +111,7 @@ def step_time(summary: SummaryEntry) -> Headline:
     used, slow = summary["steps_used"], summary["steps_slow"]
     spread = f"median, 95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
-        spread = "a single step" if used + slow == 1 else f"median of {used + slow} steps, too few for a p95"
+        spread = "a single step" if used + slow == 1 else f"median of {used + slow} steps"
     mean = summary["step_time_ns"].get("mean")
     if used > 1 and mean is not None and (slow or format_ns(mean) != format_ns(median)):
         spread += f", mean {f'of the {used} usual ones ' if slow else ''}{format_ns(mean)}"
