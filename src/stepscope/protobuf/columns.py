@@ -14,7 +14,7 @@ import numpy as np
 
 from stepscope.compiled import filling, inlined, kernel
 from stepscope.record import record
-from stepscope.trace.tables import I64, NULL, U8
+from stepscope.trace.tables import I32, I64, NULL, U8
 from stepscope.wire import BYTES, FIXED32, FIXED64, VARINT
 
 Value = TypeVar("Value")
@@ -46,7 +46,7 @@ class Children:
     """The sub-messages of one field, in order, with the row of the message each lies in."""
 
     spans: Spans
-    parent: I64
+    parent: I32
     broken: I64
     """Per parent, the offset at which it stopped making sense; -1 for sound ones."""
 
@@ -65,7 +65,7 @@ def children(data: U8, parents: Spans, field: int, *, cut: bool = False) -> Chil
     first = np.concatenate(([0], np.cumsum(counts)))
     start, end = np.empty(int(first[-1]), np.int64), np.empty(int(first[-1]), np.int64)
     _find(data, (parents.start, parents.end), field, cut, first, (start, end))
-    return Children(Spans(start, end), np.repeat(np.arange(len(parents)), counts), broken)
+    return Children(Spans(start, end), np.repeat(np.arange(len(parents), dtype=np.int32), counts), broken)
 
 
 def count_children(data: U8, parents: Spans, field: int) -> int:
@@ -108,7 +108,7 @@ def number_lists(data: U8, messages: Spans, field: int) -> dict[int, list[int]]:
     return by_row(rows, values.tolist())
 
 
-def by_row(rows: I64, values: list[Value]) -> dict[int, list[Value]]:
+def by_row(rows: I64 | I32, values: list[Value]) -> dict[int, list[Value]]:
     """Values in their order, by the row that each is of."""
     lists: dict[int, list[Value]] = {}
     for row, value in zip(rows.tolist(), values, strict=True):
