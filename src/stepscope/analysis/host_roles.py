@@ -17,7 +17,7 @@ from stepscope.names.calls import frees, is_blocking_copy
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name, is_lazy_phase, runs_program
 from stepscope.trace.codes import among, mapped
-from stepscope.trace.forest import holding, inherit, is_outermost, outermost
+from stepscope.trace.forest import holding, inherit, is_outermost, on_host_threads, outermost
 from stepscope.trace.tables import I32, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -72,9 +72,9 @@ def main_thread(trace: Trace, pool: tuple[int, ...] = ()) -> int:
     Where there is a ``pool``, one of its tracks.
     """
     slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     if pool:
-        on_host &= among(slices.track, pool)
+        on_host = on_host & among(slices.track, pool)
     for kinds in ((Kind.STEP,), (Kind.HOST_OP, Kind.ANNOTATION, Kind.RUNTIME_CALL), (Kind.PYTHON_FRAME,)):
         rows = np.flatnonzero(among(slices.kind, kinds) & on_host)
         if rows.size:
@@ -193,7 +193,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     # A wait inside a wait is the same wait.
     blocking = is_outermost(blocking, slices.parent)
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
-    rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
+    rows = np.flatnonzero(blocking & on_host_threads(trace)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
 
 

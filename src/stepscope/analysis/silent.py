@@ -64,7 +64,8 @@ def silent_calls(trace: Trace, host: HostActivity, tracks: list[int]) -> I32:
     works[_handing_over(trace, host, frame)] = True
     named = mapped(slices.name, strings, _is_told, np.bool_)
     chosen = named & frame & ~works & ~holding(works, slices.parent) & among(slices.track, tracks)
-    chosen &= ~(mapped(slices.name, strings, _is_built_in, np.bool_) & in_framework(trace)[slices.parent])
+    built_in = np.flatnonzero(chosen & mapped(slices.name, strings, _is_built_in, np.bool_))
+    chosen[built_in[in_framework(trace)[slices.parent[built_in]]]] = False
     calls = np.flatnonzero(is_outermost(chosen, slices.parent))
     return calls.astype(np.int32)
 
