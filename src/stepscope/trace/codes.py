@@ -27,6 +27,8 @@ _FEW_PAIRS = 1 << 12
 """Up to so many values times members each is compared with each, at once."""
 _FEW_MEMBERS = 4
 """Up to so many members a column is compared with each."""
+_FEW_BYTES = 24
+"""The same of long columns, by the bytes that a row is compared with: kinds are four times as fast as codes."""
 
 
 def used_codes(codes: npt.NDArray[Any], count: int) -> Rows:
@@ -106,6 +108,8 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> B
     if values.ndim == 1 and values.size * wanted.size <= _FEW_PAIRS:
         compared: Bools = (values[:, None] == wanted.ravel()).any(axis=1)
         return compared
+    if wanted.size * values.itemsize <= _FEW_BYTES:
+        return _any_of(values, wanted.tolist())
     held = np.iinfo(values.dtype)
     low, high = max(int(wanted.min()) - 1, int(held.min)), min(int(wanted.max()) + 1, int(held.max))
     if low > high:  # No value of this type is among them.
