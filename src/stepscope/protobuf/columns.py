@@ -8,6 +8,7 @@ read one field of all. Damage never raises: a message is read up to where it sto
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,22 +56,22 @@ class Children:
         return len(self.parent)
 
 
-def children(data: U8, parents: Spans, field: int, *, cut: bool = False) -> Children:
-    """The sub-messages (or strings) of one field of every parent.
+def children(
+    data: U8, parents: Spans, field: int, *, cut: bool = False, counted: Callable[[int], None] | None = None
+) -> Children:
+    """The sub-messages (or strings) of one field of every parent; ``counted`` is told how many, and may raise, before
+    there is room for them.
 
     With ``cut`` one that reaches beyond its parent's end counts up to there: the file was cut inside it. Without, it
     is left out. Either way the parent counts as broken.
     """
     counts, broken = _count(data, parents.start, parents.end, field, cut)
     first = np.concatenate(([0], np.cumsum(counts)))
+    if counted is not None:
+        counted(int(first[-1]))
     start, end = np.empty(int(first[-1]), np.int64), np.empty(int(first[-1]), np.int64)
     _find(data, (parents.start, parents.end), field, cut, first, (start, end))
     return Children(Spans(start, end), np.repeat(np.arange(len(parents), dtype=np.int32), counts), broken)
-
-
-def count_children(data: U8, parents: Spans, field: int) -> int:
-    """How many sub-messages of one field all parents have together, without room for them."""
-    return int(_count(data, parents.start, parents.end, field, False)[0].sum())
 
 
 def numbers(data: U8, messages: Spans, *fields: int) -> list[I64]:

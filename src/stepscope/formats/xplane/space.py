@@ -117,8 +117,9 @@ class Space:
         return np.where(id == NULL, 0, id)
 
 
-def read_space(data: U8, progress: Progress | None = None) -> Space:
-    """The columns of a serialized XSpace. Never raises for what the bytes say."""
+def read_space(data: U8, progress: Progress | None = None, counted: Callable[[int], None] | None = None) -> Space:
+    """The columns of a serialized XSpace. Never raises for what the bytes say, but for what ``counted`` makes of the
+    number of events, which it is told before they are read."""
     damage = _Damage()
     top = children(data, Spans.whole(data), 1, cut=True)
     planes = Planes(top.spans, [name or "" for name in decode(data, texts(data, top.spans, 2))])
@@ -126,7 +127,7 @@ def read_space(data: U8, progress: Progress | None = None) -> Space:
     names, keys = metadata_of(data, top.spans, 4), metadata_of(data, top.spans, 5)
     key_names = [text or "" for text in decode(data, texts(data, keys.spans, 2))]
     lines = _lines(data, parts)
-    of_lines = children(data, lines.spans, 4)
+    of_lines = children(data, lines.spans, 4, counted=counted)
     damage.level("file", Spans.whole(data), top)
     damage.level("plane", planes.spans, parts)
     damage.level("line", lines.spans, of_lines)
