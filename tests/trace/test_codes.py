@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stepscope.trace.codes import _USED, among, distinct, grouped, used_codes
+from stepscope.trace.codes import _USED, among, distinct, grouped, mapped, used_codes
 
 INT64 = np.iinfo(np.int64)
 VALUES = st.one_of(st.integers(-2, 5), st.integers(INT64.min, INT64.max), st.sampled_from([INT64.min, INT64.max]))
@@ -70,3 +70,14 @@ def test_what_a_frozen_column_holds_is_kept_as_long_as_it_lives() -> None:
 def test_distinct_values_rise(count: int, dtype: type):
     values = np.random.default_rng(count).integers(0, 100, count).astype(dtype)
     assert distinct(values) == np.unique(values).tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 40, 200, 100_000])
+@pytest.mark.parametrize(("function", "dtype"), [(len, np.int32), (str.isupper, np.bool_), (str.isspace, np.bool_)])
+def test_a_function_is_looked_up_for_each_row_however_many_there_are(rows, function, dtype):
+    strings = ["a", "Bc", "BC", "", *("D" * at for at in range(1, 8))]
+    codes = np.random.default_rng(rows).integers(-1, len(strings), rows).astype(np.int32)
+    for column in (codes, codes[codes != 2]):
+        values = mapped(column, strings, function, dtype)
+        assert values.dtype == dtype
+        assert values.tolist() == [dtype(function(strings[code]) if code >= 0 else 0) for code in column.tolist()]

@@ -8,6 +8,7 @@ from hypothesis import given
 from stepscope.trace import tables as t
 from stepscope.trace import views
 from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.forest import on_host_threads
 from stepscope.trace.trace import Completeness, Info
 from tests.kit.builder import TraceDrawing
 from tests.support import trace_of
@@ -77,3 +78,9 @@ def test_views_of_nothing_are_empty():
     assert views.ops(EMPTY).columns == list(views.OPS)
     assert views.host(EMPTY).columns == list(views.HOST)
     assert views.ops(EMPTY).height == views.host(EMPTY).height == 0
+
+
+@given(traces())
+def test_the_slices_of_host_threads_are_those_whose_track_is_one(trace):
+    on_host = trace.tracks.kind[trace.slices.track] == t.TrackKind.HOST_THREAD
+    assert on_host_threads(trace).tolist() == on_host.tolist()

@@ -28,8 +28,8 @@ from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, mapped, used_codes
-from stepscope.trace.forest import outermost
-from stepscope.trace.tables import I64, Bools, Kind, TrackKind
+from stepscope.trace.forest import on_host_threads, outermost
+from stepscope.trace.tables import I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
 _COMPUTES = (
@@ -213,7 +213,7 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     Graphs run on other threads than the one that waits for them: a step that takes its batch there waits for input
     where nothing computes meanwhile.
     """
-    slices, on_host = trace.slices, trace.tracks.kind[trace.slices.track] == TrackKind.HOST_THREAD
+    slices, on_host = trace.slices, on_host_threads(trace)
     wraps = host.in_role(XlaRole.DISPATCH) | host.in_role(XlaRole.EXECUTE)
     ahead = among(slices.track, _tracks_called(trace, INPUT_THREAD))
     takes = host.causes == Category.INPUT.code

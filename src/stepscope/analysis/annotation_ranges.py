@@ -21,8 +21,8 @@ from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, marked, used_codes
-from stepscope.trace.forest import holding, inherit
-from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
+from stepscope.trace.forest import holding, inherit, on_host_threads
+from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows
 from stepscope.trace.trace import Trace
 
 Pieces = tuple[I64, I64, I32]
@@ -146,7 +146,7 @@ def annotation_ranges(trace: Trace, host: HostActivity, markers: I32, activities
     """The annotations of host threads; ``markers`` are the slices that mark the steps."""
     slices = trace.slices
     chosen = among(slices.kind, (Kind.ANNOTATION, Kind.STEP))
-    chosen &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    chosen &= on_host_threads(trace)
     chosen[markers[markers >= 0]] = False
     rows = np.flatnonzero(chosen)
     rows = rows[np.lexsort((-slices.dur_ns[rows], slices.start_ns[rows]))]

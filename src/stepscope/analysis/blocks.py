@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
 from stepscope.names.scopes import tensorflow_part
 from stepscope.record import record
 from stepscope.regex import regex
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.codes import mapped as named
 from stepscope.trace.forest import innermost_at, outermost
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Kind, Memory, Rows
@@ -132,7 +130,7 @@ def pools(trace: Trace, step_starts: I64) -> list[Pool]:
         return _counted(trace)
     events = _events(trace, step_starts)
     mapped = _mapped(memory, events.before)
-    group = _groups(memory.device_type, memory.device, memory.allocator, mapped)
+    group = grouped(memory.device_type, memory.device, memory.allocator, mapped)[1]
     counts = np.bincount(group)
     members = np.split(np.argsort(group, kind="stable"), np.cumsum(counts)[:-1])
     largest = np.argsort(-counts, kind="stable")[:MOST_POOLS].tolist()
@@ -141,16 +139,6 @@ def pools(trace: Trace, step_starts: I64) -> list[Pool]:
         (pool for pool in made if pool.time_ns.size),
         key=lambda pool: (pool.on_host, -1 if pool.device is None else pool.device, pool.allocator or ""),
     )
-
-
-def _groups(*columns: npt.NDArray[Any]) -> Rows:
-    """Numbers from 0 on, equal for rows that are equal in all columns; columns of one value cost nothing."""
-    group = np.zeros(columns[0].size, np.intp)
-    for column in columns:
-        if (column != column[0]).any():
-            dense = np.unique(column, return_inverse=True)[1]
-            group = np.unique(group * (int(dense.max()) + 1) + dense, return_inverse=True)[1]
-    return group
 
 
 def _counted(trace: Trace) -> list[Pool]:

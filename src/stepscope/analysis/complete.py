@@ -11,7 +11,8 @@ from stepscope.analysis.step_rows import assigned
 from stepscope.analysis.steps import Markers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import F64, I64, Bools, Kind, TrackKind
+from stepscope.trace.forest import on_host_threads
+from stepscope.trace.tables import F64, I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
 
@@ -45,7 +46,7 @@ def step_contents(trace: Trace, markers: Markers, activities: list[DeviceActivit
         ops += np.bincount(step[inside], minlength=size)
         busy += np.bincount(step[inside], (activity.end - activity.start)[inside], size).astype(np.int64)
     slices = trace.slices
-    rows = np.flatnonzero((slices.kind == Kind.HOST_OP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
+    rows = np.flatnonzero((slices.kind == Kind.HOST_OP) & on_host_threads(trace))
     step = np.searchsorted(markers.start, slices.start_ns[rows], "right") - 1
     within = (step >= 0) & (slices.start_ns[rows] < markers.end[step])
     host_ops = np.bincount(step[within], minlength=size).astype(np.int64)

@@ -26,6 +26,7 @@ from stepscope.analysis.marked import marked_inside
 from stepscope.names.calls import CallRole, call_role
 from stepscope.record import record
 from stepscope.trace.codes import among, grouped, mapped
+from stepscope.trace.forest import on_host_threads
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import NULL, Direction, Kind, LaunchBasis, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -206,7 +207,7 @@ def _shared_numbers(trace: Trace, calls: Rows) -> float:
 
 def _elsewhere(facts: Facts) -> int:
     slices = facts.trace.slices
-    on_host = (facts.trace.tracks.kind == TrackKind.HOST_THREAD)[slices.track]
+    on_host = on_host_threads(facts.trace)
     if not on_host.any():
         return 0
     held = np.iinfo(np.int64)

@@ -13,8 +13,8 @@ from stepscope.analysis.limits import CALLS_OCCASIONAL, CALLS_REPEATED
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import is_outermost
-from stepscope.trace.tables import I32, Bools, Kind, TrackKind
+from stepscope.trace.forest import is_outermost, on_host_threads
+from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.trace.trace import Trace
 
 _CALL = regex(r"^EagerLocalExecute: __inference_(?P<name>.+)_\d+$")
@@ -58,7 +58,7 @@ def _outermost_calls(trace: Trace) -> Bools:
     slices = trace.slices
     ops = np.where(slices.kind == Kind.HOST_OP, slices.name, np.int32(-1))
     calls: Bools = mapped(ops, trace.strings, lambda name: _function(name) is not None, np.bool_)
-    calls &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    calls &= on_host_threads(trace)
     outer: Bools = is_outermost(calls, slices.parent)
     return outer
 

@@ -15,8 +15,8 @@ from stepscope.names.xla_hosts import INPUT_WAIT, XlaRole
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, used_codes
-from stepscope.trace.forest import is_outermost, rows_of_track
-from stepscope.trace.tables import I32, I64, U8, Bools, Kind, TrackKind
+from stepscope.trace.forest import is_outermost, on_host_threads, rows_of_track
+from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 NO_CAUSE = 255
@@ -82,9 +82,8 @@ class HostActivity:
     @cached_property
     def called_python(self) -> I32:
         """The ranges of host threads in which a compiled program calls Python, without those inside of others."""
-        slices, threads = self.trace.slices, self.trace.tracks.kind == TrackKind.HOST_THREAD
-        calling = self.in_role(XlaRole.CALLBACK) & threads[slices.track]
-        return np.flatnonzero(is_outermost(calling, slices.parent)).astype(np.int32)
+        calling = self.in_role(XlaRole.CALLBACK) & on_host_threads(self.trace)
+        return np.flatnonzero(is_outermost(calling, self.trace.slices.parent)).astype(np.int32)
 
     def time(self, track: int, cause: Category) -> iv.Intervals:
         """When a thread did something of that cause; ``launch`` is dispatching, ``python`` any cover by a frame."""
@@ -172,7 +171,7 @@ class HostActivity:
         slices = self.trace.slices
         used = used_codes(slices.name, len(self.trace.strings))
         codes = [code for code in used.tolist() if INPUT_WAIT.search(self.trace.strings[code])]
-        on_host = self.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+        on_host = on_host_threads(self.trace)
         return np.asarray((self.causes == Category.INPUT.code) & on_host & among(slices.name, codes))
 
     def active(self, track: int) -> iv.Intervals:
@@ -230,8 +229,11 @@ class HostActivity:
     def _overhead(self, cause: Category) -> iv.Intervals:
         """The profiler's overhead, and what it counts as such, holds up whichever thread is in a call; the profile
         draws it on a row of its own."""
-        chosen = (self.trace.slices.kind == Kind.OVERHEAD) & (self.causes == cause.code)
-        return self._cover(0, chosen)
+        return iv.of(self.trace.slices, self._overheads[self.causes[self._overheads] == cause.code])
+
+    @cached_property
+    def _overheads(self) -> Rows:
+        return np.flatnonzero(self.trace.slices.kind == Kind.OVERHEAD)
 
 
 def helpers(host: HostActivity, cause: Category) -> tuple[int, ...]:
@@ -267,12 +269,13 @@ def for_devices(host: HostActivity) -> Waits:
 
 def _waiting(host: HostActivity) -> iv.Intervals:
     slices = host.trace.slices
-    mine = slices.track == host.main
-    waits = mine & (host.in_role(XlaRole.WAIT) | (slices.kind == Kind.SYNC))
-    named = among(slices.kind, (Kind.ANNOTATION, Kind.STEP)) & ~host.has_cause
-    end = slices.start_ns + slices.dur_ns
-    silent = iv.complement(iv.of(slices, mine & ~waits & ~named), int(slices.start_ns.min()), int(end.max()))
-    return iv.joined([silent, iv.of(slices, waits), host.blocked])
+    low, high = rows_of_track(slices, host.main)
+    mine = slice(low, high)
+    waits = host.in_role(XlaRole.WAIT)[mine] | (slices.kind[mine] == Kind.SYNC)
+    named = among(slices.kind[mine], (Kind.ANNOTATION, Kind.STEP)) & ~host.has_cause[mine]
+    shows, waiting = (iv.of(slices, low + np.flatnonzero(chosen)) for chosen in (~waits & ~named, waits))
+    silent = iv.complement(shows, int(slices.start_ns.min()), int((slices.start_ns + slices.dur_ns).max()))
+    return iv.joined([silent, waiting, host.blocked])
 
 
 def _closed(a: iv.Intervals, gap_ns: int) -> iv.Intervals:

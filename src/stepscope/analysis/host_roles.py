@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from stepscope.names.calls import frees, is_blocking_copy
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name, is_lazy_phase, runs_program
 from stepscope.trace.codes import among, mapped
-from stepscope.trace.forest import holding, inherit, is_outermost, outermost
+from stepscope.trace.forest import holding, inherit, is_outermost, on_host_threads, outermost
 from stepscope.trace.tables import I32, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -72,9 +72,9 @@ def main_thread(trace: Trace, pool: tuple[int, ...] = ()) -> int:
     Where there is a ``pool``, one of its tracks.
     """
     slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     if pool:
-        on_host &= among(slices.track, pool)
+        on_host = on_host & among(slices.track, pool)
     for kinds in ((Kind.STEP,), (Kind.HOST_OP, Kind.ANNOTATION, Kind.RUNTIME_CALL), (Kind.PYTHON_FRAME,)):
         rows = np.flatnonzero(among(slices.kind, kinds) & on_host)
         if rows.size:
@@ -98,11 +98,8 @@ def _causes(trace: Trace, roles: U8, once: OneTimeWork) -> U8:
     causes[slices.kind == Kind.COMPILE] = Category.COMPILE.code
     causes[once.slice[once.rows(Once.LOADING, Once.START_UP)]] = Category.COMPILE.code
     causes[slices.kind == Kind.OVERHEAD] = Category.PROFILER.code
-    for kind in _NAMED_KINDS:
-        rows = np.flatnonzero(slices.kind == kind)
-        cause_of = partial(_cause_code, is_python=kind == Kind.PYTHON_FRAME)
-        named = mapped(slices.name[rows], trace.strings, cause_of, np.uint8)
-        causes[rows[named != NO_CAUSE]] = named[named != NO_CAUSE]
+    named = _by_name(trace, _cause_code, _NAMED_KINDS)
+    np.copyto(causes, named, where=named != NO_CAUSE)
     for role, cause in _XLA_CAUSES.items():
         mine = roles == role_code(role)
         if role is XlaRole.DISPATCH:  # what a call is for says more than that it is one
@@ -126,7 +123,18 @@ def _sets_up(trace: Trace) -> Bools:
     return sets_up
 
 
-def _cause_code(name: str, *, is_python: bool) -> int:
+def _by_name(trace: Trace, code_of: Callable[[str, bool], int], kinds: Sequence[Kind]) -> U8:
+    """Per slice of some kinds the code of its name, asked with whether that is of a Python frame; else ``NO_CAUSE``."""
+    slices, strings = trace.slices, trace.strings
+    texts = len(strings)
+    # Every text as the name of a frame, and as one of something else.
+    codes = slices.name + (slices.kind == Kind.PYTHON_FRAME) * np.int32(texts)
+    by_name = mapped(codes, range(2 * texts), lambda code: code_of(strings[code % texts], code >= texts), np.uint8)
+    by_name[~among(slices.kind, kinds)] = NO_CAUSE
+    return by_name
+
+
+def _cause_code(name: str, is_python: bool) -> int:
     role = classify_host_name(name, is_python)
     return NO_CAUSE if role is None else _ROLE_CAUSES[role].code
 
@@ -134,13 +142,9 @@ def _cause_code(name: str, *, is_python: bool) -> int:
 def _xla_roles(trace: Trace) -> U8:
     """Per slice, the code of what XLA does in it, ``NO_CAUSE`` for none; PyTorch's own profiler records no XLA."""
     slices = trace.slices
-    roles = np.full(len(slices), NO_CAUSE, np.uint8)
     if trace.info.framework == "PyTorch":
-        return roles
-    for kind in (*_NAMED_KINDS, Kind.RUNTIME_CALL):
-        rows = np.flatnonzero(slices.kind == kind)
-        code_of = partial(_xla_code, is_python=kind == Kind.PYTHON_FRAME)
-        roles[rows] = mapped(slices.name[rows], trace.strings, code_of, np.uint8)
+        return np.full(len(slices), NO_CAUSE, np.uint8)
+    roles = _by_name(trace, _xla_code, (*_NAMED_KINDS, Kind.RUNTIME_CALL))
     if trace.info.framework == "PyTorch/XLA":
         rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (roles == NO_CAUSE))
         rows = rows[mapped(slices.name[rows], trace.strings, is_lazy_phase, np.bool_)]
@@ -160,7 +164,7 @@ def _looks_up(trace: Trace, roles: U8) -> Bools:
     return np.asarray(short & short[outer] & (slices.dur_ns[outer] < CACHE_LOOKUP_NS))
 
 
-def _xla_code(name: str, *, is_python: bool) -> int:
+def _xla_code(name: str, is_python: bool) -> int:
     role = classify_xla_name(name, is_python)
     return NO_CAUSE if role is None else role_code(role)
 
@@ -189,7 +193,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     # A wait inside a wait is the same wait.
     blocking = is_outermost(blocking, slices.parent)
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
-    rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
+    rows = np.flatnonzero(blocking & on_host_threads(trace)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
 
 

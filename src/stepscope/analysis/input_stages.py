@@ -23,8 +23,8 @@ from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, used_codes
-from stepscope.trace.forest import inherit
-from stepscope.trace.tables import Rows, TrackKind
+from stepscope.trace.forest import inherit, on_host_threads
+from stepscope.trace.tables import Rows
 from stepscope.trace.trace import Trace
 
 TRAINING, LOADER, DEVICE = "training thread", "loader threads", "device"
@@ -185,7 +185,7 @@ def _named(
     """Queues filled, and batches sent by the host: told by names, on whichever thread."""
     slices = trace.slices
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    counted = among(step, used) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    counted = among(step, used) & on_host_threads(trace)
     used_names = used_codes(slices.name, len(trace.strings)).tolist()
     enqueues = [code for code in used_names if _ENQUEUE.search(trace.strings[code])]
     kinds = {

@@ -15,9 +15,9 @@ from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iter
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace.codes import among, mapped
-from stepscope.trace.forest import inherit, is_outermost, outermost
+from stepscope.trace.forest import inherit, is_outermost, on_host_threads, outermost
 from stepscope.trace.shared import shared
-from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
+from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows
 from stepscope.trace.trace import Trace
 
 WAITING = "wait for workers"
@@ -99,7 +99,7 @@ def takings(host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taki
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
     takers = np.union1d(np.unique(slices.track[mine]), host.loop)
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     elsewhere = ~among(slices.track, takers) & on_host
     # Threads that run the graph may run the functions of the pipeline too.
     handed_by = _handed_on(trace, inside_steps, on_host & (slices.track != host.main))

@@ -13,7 +13,8 @@ from stepscope.names.tf_data import dataset_of, is_inner, is_iterator, is_python
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
-from stepscope.trace.tables import I64, NULL, Bools, Rows, TrackKind
+from stepscope.trace.forest import on_host_threads
+from stepscope.trace.tables import I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
 Path = tuple[str, ...]
@@ -68,7 +69,7 @@ def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> Pipelin
     """The iterators; ``in_steps`` are the slices of the used steps, ``waited`` is when a batch was waited for. None
     where no iterator was recorded."""
     slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     asked = np.flatnonzero(on_host & mapped(slices.name, trace.strings, _is_asked, np.bool_))
     if not asked.size:
         return None

@@ -20,8 +20,8 @@ from stepscope.analysis.ops import Windows, host_ops, within
 from stepscope.names.scopes import Scope, jax_scope, tensorflow_scope
 from stepscope.record import record
 from stepscope.trace.codes import used_codes
-from stepscope.trace.forest import inherit, levels
-from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
+from stepscope.trace.forest import inherit, levels, on_host_threads
+from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 
@@ -144,7 +144,7 @@ def _by_text(trace: Trace, slices: Rows | I32, text: I32, scope: Callable[[str],
 
 def _by_module(trace: Trace) -> Paths | None:
     slices = trace.slices
-    is_module = (slices.kind == Kind.MODULE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    is_module = (slices.kind == Kind.MODULE) & on_host_threads(trace)
     rows = np.flatnonzero(is_module)
     if not rows.size:
         return None

@@ -18,7 +18,8 @@ from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, mapped
-from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows, TrackKind
+from stepscope.trace.forest import on_host_threads
+from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 ANY_TRACK = -1
@@ -75,7 +76,7 @@ _SHORT_BY_NATURE = (CallRole.OTHER, CallRole.QUERY)
 def one_time_work(trace: Trace, activities: list[DeviceActivity]) -> OneTimeWork:
     """Find it: from what calls are named, when they are made, and what devices did meanwhile."""
     slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     kinds = (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.COMPILE)
     calls = np.flatnonzero(among(slices.kind, kinds) & on_host).astype(np.int32)
     roles = mapped(slices.name[calls], trace.strings, _role, np.uint8)
@@ -167,7 +168,7 @@ def _captured(trace: Trace, calls: I32, roles: U8, captures: list[Capture]) -> t
 def warm_up_ranges(trace: Trace) -> iv.Intervals:
     """When the program was in a range that it calls its warm-up."""
     slices = trace.slices
-    rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
+    rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & on_host_threads(trace))
     rows = rows[mapped(slices.name[rows], trace.strings, is_warm_up, np.bool_)]
     return iv.of(slices, rows)
 

@@ -16,9 +16,9 @@ from stepscope.analysis.where import Locator, Where
 from stepscope.names.tf_graph import parse_annotation
 from stepscope.record import record
 from stepscope.trace.codes import among, grouped, marked, used_codes
-from stepscope.trace.forest import inherit, summed, within_own_kind
+from stepscope.trace.forest import inherit, on_host_threads, summed, within_own_kind
 from stepscope.trace.self_time import self_time_among
-from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
+from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 Windows = tuple[I64, I64]
@@ -109,7 +109,7 @@ class FrameworkOps:
 def host_ops(trace: Trace) -> FrameworkOps:
     """The ops of host threads. What the runtime of XLA and TensorFlow calls its own functions is none."""
     slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     if len(trace.nodes):
         kept = among(slices.kind[trace.nodes.slice], (Kind.HOST_OP, Kind.RUNTIME_CALL))
         order = np.argsort(trace.nodes.slice[kept], kind="stable")

@@ -35,8 +35,8 @@ def asking(trace: Trace) -> I32:
 def in_framework(trace: Trace) -> Bools:
     """Whether each slice is a Python frame in a file of JAX, TensorFlow or Keras; one more, False, is for no slice."""
     slices = trace.slices
-    names = np.where(slices.kind == Kind.PYTHON_FRAME, slices.name, np.int32(-1))
-    return np.append(mapped(names, trace.strings, is_in_framework, np.bool_), np.False_)
+    inside = mapped(slices.name, trace.strings, is_in_framework, np.bool_)
+    return np.append(inside & (slices.kind == Kind.PYTHON_FRAME), np.False_)
 
 
 def is_users(name: str) -> bool:

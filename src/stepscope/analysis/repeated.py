@@ -15,8 +15,8 @@ from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped, mapped
-from stepscope.trace.forest import inherit, outermost
-from stepscope.trace.tables import F64, I32, I64, NULL, FlowKind, Kind, TrackKind
+from stepscope.trace.forest import inherit, on_host_threads, outermost
+from stepscope.trace.tables import F64, I32, I64, NULL, FlowKind, Kind
 from stepscope.trace.trace import Trace
 
 LONGEST_PERIOD_SEARCH = 2_000_000
@@ -162,7 +162,7 @@ def _roots(trace: Trace) -> I32:
     the work over to another, on the first of them."""
     slices = trace.slices
     kinds = among(slices.kind, (Kind.ANNOTATION, Kind.HOST_OP, Kind.RUNTIME_CALL))
-    rows = np.flatnonzero(kinds & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
+    rows = np.flatnonzero(kinds & on_host_threads(trace))
     starts = np.zeros(len(slices), np.bool_)
     starts[rows] = mapped(slices.name[rows], trace.strings, _starts_program, np.bool_)
     own = outermost(starts, slices.parent)

@@ -28,6 +28,7 @@ from stepscope.names.serving import (
 )
 from stepscope.record import record
 from stepscope.trace.codes import among, distinct, mapped
+from stepscope.trace.forest import on_host_threads
 from stepscope.trace.tables import I64, NULL, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -207,7 +208,7 @@ def _ranges(trace: Trace) -> _Ran | None:
     """Ranges of the thread that has most of them, outermost where they nest."""
     slices = trace.slices
     ranged = among(slices.kind, (Kind.STEP, Kind.ANNOTATION))
-    ranged &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    ranged &= on_host_threads(trace)
     rows = np.flatnonzero(ranged)
     told = {code: iteration(trace.strings[code]) for code in distinct(slices.name[rows])}
     known = [code for code, says in told.items() if says is not None]

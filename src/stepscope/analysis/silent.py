@@ -62,10 +62,10 @@ def silent_calls(trace: Trace, host: HostActivity, tracks: list[int]) -> I32:
         return np.empty(0, np.int32)
     works = among(slices.kind, _WORK) | (host.causes != NO_CAUSE) | (host.roles != NO_CAUSE)
     works[_handing_over(trace, host, frame)] = True
-    names = np.where(frame, slices.name, np.int32(-1))
-    named = mapped(names, strings, _is_told, np.bool_)
+    named = mapped(slices.name, strings, _is_told, np.bool_)
     chosen = named & frame & ~works & ~holding(works, slices.parent) & among(slices.track, tracks)
-    chosen &= ~(mapped(names, strings, _is_built_in, np.bool_) & in_framework(trace)[slices.parent])
+    built_in = np.flatnonzero(chosen & mapped(slices.name, strings, _is_built_in, np.bool_))
+    chosen[built_in[in_framework(trace)[slices.parent[built_in]]]] = False
     calls = np.flatnonzero(is_outermost(chosen, slices.parent))
     return calls.astype(np.int32)
 

@@ -21,7 +21,7 @@ from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, grouped
-from stepscope.trace.forest import is_outermost, outermost
+from stepscope.trace.forest import is_outermost, on_host_threads, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -246,7 +246,7 @@ def _compilations(
 ) -> tuple[Compilation, ...]:
     """Compilations the main thread waited for, else those of any thread, in time order."""
     slices = trace.slices
-    compiling = host.in_role(XlaRole.COMPILE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    compiling = host.in_role(XlaRole.COMPILE) & on_host_threads(trace)
     rows = np.flatnonzero(is_outermost(compiling, slices.parent))
     mine = rows[slices.track[rows] == host.main]
     rows = mine if mine.size else rows

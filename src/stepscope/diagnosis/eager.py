@@ -16,7 +16,7 @@ from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW
 from stepscope.names.compiled_code import is_compiled, is_eager_call, is_eager_op, stays_when_compiled
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.forest import holding, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools
@@ -154,9 +154,10 @@ def _single_programs(facts: Facts, activity: DeviceActivity) -> Bools | None:
     known = (rows >= 0) & ((run != NULL) | (activity.call >= 0))
     if not known.any():
         return None
-    key = np.stack((np.where(run == NULL, activity.call, -1), run, np.where(known, compiled.program[rows], -1)))
-    _, program, size = np.unique(key[:, known], axis=1, return_inverse=True, return_counts=True)
+    rows, run = rows[known], run[known]
+    _, program = grouped(np.where(run == NULL, activity.call[known], -1), run, compiled.program[rows])
+    size = np.bincount(program)
     eager = np.zeros(len(activity), np.bool_)
-    eager[known] = (size <= 2)[program.reshape(-1)]
+    eager[known] = (size <= 2)[program]
     programs = int((size <= 2).sum()) / max(len(facts.markers), 1)
     return eager if programs >= EAGER_PROGRAMS else None

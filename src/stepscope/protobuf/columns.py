@@ -8,13 +8,14 @@ read one field of all. Damage never raises: a message is read up to where it sto
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from stepscope.compiled import filling, inlined, kernel
 from stepscope.record import record
-from stepscope.trace.tables import I64, NULL, U8
+from stepscope.trace.tables import I32, I64, NULL, U8
 from stepscope.wire import BYTES, FIXED32, FIXED64, VARINT
 
 Value = TypeVar("Value")
@@ -46,7 +47,7 @@ class Children:
     """The sub-messages of one field, in order, with the row of the message each lies in."""
 
     spans: Spans
-    parent: I64
+    parent: I32
     broken: I64
     """Per parent, the offset at which it stopped making sense; -1 for sound ones."""
 
@@ -55,22 +56,22 @@ class Children:
         return len(self.parent)
 
 
-def children(data: U8, parents: Spans, field: int, *, cut: bool = False) -> Children:
-    """The sub-messages (or strings) of one field of every parent.
+def children(
+    data: U8, parents: Spans, field: int, *, cut: bool = False, counted: Callable[[int], None] | None = None
+) -> Children:
+    """The sub-messages (or strings) of one field of every parent; ``counted`` is told how many, and may raise, before
+    there is room for them.
 
     With ``cut`` one that reaches beyond its parent's end counts up to there: the file was cut inside it. Without, it
     is left out. Either way the parent counts as broken.
     """
     counts, broken = _count(data, parents.start, parents.end, field, cut)
     first = np.concatenate(([0], np.cumsum(counts)))
+    if counted is not None:
+        counted(int(first[-1]))
     start, end = np.empty(int(first[-1]), np.int64), np.empty(int(first[-1]), np.int64)
     _find(data, (parents.start, parents.end), field, cut, first, (start, end))
-    return Children(Spans(start, end), np.repeat(np.arange(len(parents)), counts), broken)
-
-
-def count_children(data: U8, parents: Spans, field: int) -> int:
-    """How many sub-messages of one field all parents have together, without room for them."""
-    return int(_count(data, parents.start, parents.end, field, False)[0].sum())
+    return Children(Spans(start, end), np.repeat(np.arange(len(parents), dtype=np.int32), counts), broken)
 
 
 def numbers(data: U8, messages: Spans, *fields: int) -> list[I64]:
@@ -108,7 +109,7 @@ def number_lists(data: U8, messages: Spans, field: int) -> dict[int, list[int]]:
     return by_row(rows, values.tolist())
 
 
-def by_row(rows: I64, values: list[Value]) -> dict[int, list[Value]]:
+def by_row(rows: I64 | I32, values: list[Value]) -> dict[int, list[Value]]:
     """Values in their order, by the row that each is of."""
     lists: dict[int, list[Value]] = {}
     for row, value in zip(rows.tolist(), values, strict=True):

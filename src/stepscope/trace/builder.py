@@ -180,7 +180,8 @@ class TraceBuilder:
                 columns[declared.name] = np.ascontiguousarray(values if rows is None else values[rows], dtype)
             elif declared.name not in ("depth", "parent"):
                 columns[declared.name] = np.full(count, t.NULL if dtype == np.int64 else -1, dtype)
-        columns["start_ns"] = columns["start_ns"] - self._origin_ns
+        if self._origin_ns:
+            columns["start_ns"] = columns["start_ns"] - self._origin_ns
         tolerance = resolution_ns if resolution_ns > 1 else 1
         placed = columns["track"], columns["start_ns"], columns["dur_ns"]
         columns["parent"], columns["depth"] = nest(*placed, columns["kind"] == t.Kind.STEP, tolerance)

@@ -8,10 +8,16 @@ drawn around what the thread does, holds only what a function that it crosses do
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stepscope.compiled import kernel
-from stepscope.trace.tables import I16, I32, I64, Bools, Slices
+from stepscope.trace.shared import shared
+from stepscope.trace.tables import I16, I32, I64, Bools, Slices, TrackKind
+
+if TYPE_CHECKING:
+    from stepscope.trace.trace import Trace
 
 
 def nest(track: I32, start: I64, dur: I64, is_mark: Bools, tolerance_ns: int) -> tuple[I32, I16]:
@@ -72,6 +78,17 @@ def rows_of_track(slices: Slices, track: int) -> tuple[int, int]:
     return int(low), int(high)
 
 
+@shared
+def on_host_threads(trace: Trace) -> Bools:
+    """Which slices lie on threads of the host; not to be written to."""
+    tracks = np.arange(len(trace.tracks) + 1, dtype=trace.slices.track.dtype)
+    counts = np.diff(np.searchsorted(trace.slices.track, tracks))
+    # Rows are sorted by track: repeating is ten times as fast as looking each one's track up.
+    on_host = np.repeat(trace.tracks.kind == TrackKind.HOST_THREAD, counts)
+    on_host.setflags(write=False)
+    return on_host
+
+
 def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
     """The innermost slice around each point ``(track, time)``, -1 where none is; ends count as inside."""
     # Rows are sorted by track and start, so per track one binary search finds the last slice begun by then.
@@ -101,6 +118,8 @@ def outermost(chosen: Bools, parent: I32) -> I32:
 
 def is_outermost(chosen: Bools, parent: I32) -> Bools:
     """Which of the chosen slices lie in no other chosen one."""
+    if not chosen.any():
+        return chosen
     return np.asarray(outermost(chosen, parent) == np.arange(parent.size, dtype=np.int32))
 
 

@@ -10,7 +10,8 @@ from stepscope.analysis.limits import INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.compiled import kernel
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct
-from stepscope.trace.tables import I32, I64, Bools, Direction, Kind, TrackKind
+from stepscope.trace.forest import on_host_threads
+from stepscope.trace.tables import I32, I64, Bools, Direction, Kind
 from stepscope.whatif.records import LONG_AGO, NONE, ReplayedOps, ReplayedWaits, mean_by_kind
 
 _SHOWN = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -70,9 +71,10 @@ def _silent_waits(facts: Facts, ops: ReplayedOps, calls: I32, launch: I64, lines
     """Stretches in which nothing of the main line is recorded and which end right when its device work is done: it
     waited in something the profile does not show."""
     slices = facts.trace.slices
-    on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
+    on_line = on_host_threads(facts.trace) & (lines[slices.track] == 0)
     rows = np.flatnonzero(on_line & (among(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
-    start, end, track = slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows], slices.track[rows]
+    start, track = slices.start_ns[rows], slices.track[rows]
+    end = start + slices.dur_ns[rows]
     own = [facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in distinct(track)]
     # A call that waited for executors shows when it returns that its thread goes on.
     over = facts.host.executors.waits[1] if facts.host.executors else iv.EMPTY[1]

@@ -66,7 +66,9 @@ def test_moments_on_lines(seed):
     tasks = EventStretches(tasks, tasks.start + 5, tasks.rows)
     around = outermost_around(calls, line, start, start + 2)
     found = around_or_of_task(calls, tasks, np.arange(80), events)
-    from_here = first_from(rows, np.arange(80), line, start)
+    moments = OnLines.of(np.arange(80), line, start)
+    from_here = np.empty(80, np.intp)
+    from_here[moments.rows] = first_from(rows, moments, line, start)
     for at in range(80):
         before, tasks_before = (
             sorted((r for r in of.tolist() if line[r] == line[at] and start[r] <= start[at]), key=lambda r: start[r])

@@ -32,7 +32,8 @@ from stepscope.names.parallelism import carries_no_gradients
 from stepscope.names.remembered import remembered
 from stepscope.record import record
 from stepscope.trace.codes import among, distinct, mapped
-from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
+from stepscope.trace.forest import on_host_threads
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 KINDS = tuple(Collective)
@@ -153,7 +154,7 @@ def _on_host(trace: Trace, markers: Markers) -> _Part:
     slices = trace.slices
     # Ops of TensorFlow hand over to kernels where there is a device, which tell more.
     told = (Kind.ANNOTATION,) if len(trace.device_ops) else (Kind.ANNOTATION, Kind.HOST_OP)
-    on_host = among(slices.kind, told) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    on_host = among(slices.kind, told) & on_host_threads(trace)
     rows = np.flatnonzero(on_host)
     kinds = mapped(slices.name[rows], trace.strings, _host_kind, np.int64)
     rows, kinds = rows[kinds >= 0], kinds[kinds >= 0]

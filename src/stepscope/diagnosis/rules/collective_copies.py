@@ -18,8 +18,8 @@ from stepscope.diagnosis.rule import Rule
 from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope, packs_tensors
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
-from stepscope.trace.forest import outermost
-from stepscope.trace.tables import I32, Bools, Rows, TrackKind
+from stepscope.trace.forest import on_host_threads, outermost
+from stepscope.trace.tables import I32, Bools, Rows
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_ops
@@ -106,7 +106,7 @@ def find(facts: Facts) -> list[Finding]:
 def _ranges(trace: Trace) -> I32:
     """Per slice, the outermost range around it that fills or empties buffers; -1 for none."""
     slices = trace.slices
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = on_host_threads(trace)
     return outermost(on_host & mapped(slices.name, trace.strings, is_staging_range, np.bool_), slices.parent)
 
 

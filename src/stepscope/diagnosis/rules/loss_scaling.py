@@ -13,8 +13,8 @@ from stepscope.diagnosis.remedies import TENSORFLOW, Remedies, RemedyPart, remed
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
-from stepscope.trace.forest import inherit
-from stepscope.trace.tables import Bools, TrackKind
+from stepscope.trace.forest import inherit, on_host_threads
+from stepscope.trace.tables import Bools
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import wait_sites, without_waits
@@ -112,7 +112,7 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
     if account.idle is None or not facts.used:
         return None
     slices, used = facts.trace.slices, iv.union(*facts.used_windows(account))
-    on_host = np.flatnonzero(branch & (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
+    on_host = np.flatnonzero(branch & on_host_threads(facts.trace))
     inside = iv.of(slices, on_host)
     idle = iv.union(account.idle.gaps.start, account.idle.gaps.end)
     asked = np.flatnonzero(

@@ -11,7 +11,7 @@ from stepscope.formats.xplane.space import Names, metadata_of
 from stepscope.formats.xplane.stats import KEYS
 from stepscope.inputs.source import Source
 from stepscope.protobuf.columns import Spans, children, decode, numbers, texts
-from stepscope.trace.tables import I64, NULL, U8
+from stepscope.trace.tables import I32, I64, NULL, U8
 
 _UNREAD = {"device_id", "model_flops"}
 """Statistics that tell what a table needs, and are in none."""
@@ -40,7 +40,7 @@ def beyond_tables(source: Source, header: bool) -> list[tuple[int, str]]:
     return [(count, words) for count, words in told if count]
 
 
-def _counted(data: U8, messages: Spans, field: int, plane: I64, keys: Names) -> Counter[str]:
+def _counted(data: U8, messages: Spans, field: int, plane: I64 | I32, keys: Names) -> Counter[str]:
     """How often each statistic stands in some messages."""
     stats = children(data, messages, field)
     key = numbers(data, stats.spans, 1)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +38,7 @@ from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
 _LAST = np.iinfo(np.int64).max
@@ -110,7 +111,7 @@ class _Conversion:
         elif self.part is not None:
             info = self.part.run.restored(info, 0)
         tables = ("slices", "memory", "counters", "instants", "metadata")
-        counts = {name: int(getattr(fate, name).sum()) for name in tables}
+        counts = {name: int(np.count_nonzero(getattr(fate, name))) for name in tables}
         self._slices()
         cuts = [] if self.part is None else self.part.told()
         completeness = Completeness(
@@ -155,10 +156,8 @@ class _Conversion:
 
     def _device_ops(self) -> list[int]:
         """The device ops, their launches and the waits of devices; returns the devices that did anything."""
-        rows, kinds, placed = self.rows, self.kinds, self.placed
-        on_device = placed.device(rows) >= 0
-        ops = rows[on_device & np.isin(kinds[rows], t.DEVICE_BUSY_KINDS)]
-        waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
+        kinds, placed = self.kinds, self.placed
+        ops, waits = self._on_devices(t.DEVICE_BUSY_KINDS), self._on_devices((t.Kind.DEVICE_WAIT,))
         on_host = self.fate.slices & self.view.on(LineRole.HOST)
         slices = HostSlices(on_host, kinds)
         launches = LaunchFinder(self.view, self.times, slices, self.ops, self.handovers, self.devices)
@@ -177,6 +176,10 @@ class _Conversion:
         self.builder.table(op_table)
         self.builder.table(wait_table)
         return [int(number) for number in np.unique(placed.device(ops))]
+
+    def _on_devices(self, kinds: Sequence[t.Kind]) -> t.Rows:
+        rows = np.flatnonzero(self.fate.slices & among(self.kinds, kinds))
+        return rows[self.placed.device(rows) >= 0]
 
     def _xla_ops(self) -> None:
         view, columns = self.view, self.ops.columns

@@ -58,7 +58,7 @@ def use_device_clocks(view: View, start: I64, dur: I64) -> tuple[I64, I64, list[
         return start, dur, []
     own = _Stamps(begin // 1000, (begin + length) // 1000, start[rows], (start + dur)[rows])
     start, dur, aligned = start.copy(), dur.copy(), []
-    measured, plane = view.on(LineRole.STREAM), view.lines.plane[view.events.line]
+    measured, plane = view.on(LineRole.STREAM), view.of_lines(view.lines.plane)
     for number, mine in grouped(plane[rows]):
         ops = mine[measured[rows[mine]]]
         placed = _placed(_Stamps(*(column[ops if ops.size else mine] for column in own)))

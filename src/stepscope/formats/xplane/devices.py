@@ -15,7 +15,6 @@ from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.hardware import amd
 from stepscope.hardware.figures import NVIDIA, Figures, product
 from stepscope.trace import tables as t
-from stepscope.trace.codes import marked
 from stepscope.trace.trace import Device
 
 
@@ -116,7 +115,7 @@ class SpaceTracks:
         """Add the tracks that hold any of the ``held`` events to the builder; ``threads`` says which lines are one."""
         self._view, self._devices, self._threads = view, devices, threads
         self._places: list[tuple[int, int]] = []
-        self.track: t.I32 = self._of_lines(held)[view.events.line]
+        self.track: t.I32 = view.of_lines(self._of_lines(held))
         self._place_ops(ops)
         places = np.array([*self._places, (-1, t.NULL)], np.int64)
         self._device, self._stream = places[:, 0].astype(np.int32), places[:, 1]
@@ -131,8 +130,8 @@ class SpaceTracks:
 
     def _of_lines(self, held: t.Bools) -> t.I32:
         lines = self._view.lines
-        used = marked(self._view.events.line[held], len(lines))
-        track = np.full(len(lines) + 1, -1, np.int32)
+        used = self._view.lines_with(held)
+        track = np.full(len(lines), -1, np.int32)
         known: dict[tuple[str | int, ...], int] = {}
         keys, roles = self._identities(), self._view.role.tolist()
         # What made the calls of other lines comes first: the track is called after it.

@@ -56,11 +56,10 @@ def fate_of(view: View, times: EventTimes, ops: Rows) -> XplaneFate:
     counting = good & view.on(LineRole.COUNTERS)
     # TPUs have lines of hardware counters by other names beside the one that XProf knows.
     counters = good & view.on(LineRole.COUNTERS, LineRole.DERIVED) & view.having("counter_value")
-    allocates = np.array([name in (ALLOCATION, DEALLOCATION) for name in view.names] + [False])
     memory = np.zeros_like(instant)
     for named_by in ("allocator_name", "index_on_host"):  # GPUs' and hosts' allocators by name, TPUs' by the chip
         memory[stats.rows(named_by)] = True
-    memory &= instant & allocates[view.name]
+    memory &= instant & view.called((ALLOCATION, DEALLOCATION).__contains__)
     losses = [_lost(view, what == code, *said) for code, said in _UNUSABLE.items()]
     losses.append(_lost(view, far, "time_out_of_range", "events a day or more long, or away from the others", False))
     lost_names = np.zeros_like(good)
@@ -80,7 +79,7 @@ def fate_of(view: View, times: EventTimes, ops: Rows) -> XplaneFate:
 
 
 def _lost(view: View, which: Bools, code: str, text: str, damaged: bool) -> Loss | None:
-    count = int(which.sum())
+    count = int(np.count_nonzero(which))
     if not count:
         return None
     first = int(view.events.offset[int(which.argmax())])

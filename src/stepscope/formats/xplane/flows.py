@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.formats.xplane.handovers import REGION_START, REGION_STOP, Handovers
-from stepscope.formats.xplane.moments import first_from
+from stepscope.formats.xplane.moments import OnLines, first_from
 from stepscope.formats.xplane.stats import FIRST_FLOW_TYPE
 from stepscope.formats.xplane.view import View
 from stepscope.trace import tables as t
@@ -43,14 +43,15 @@ def _kinds(view: View, consumers: t.Rows) -> t.U8:
 
 def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32) -> t.Rows:
     """For instants that begin a task of a thread pool the event that became the task's first slice; others as given."""
-    begins, ends = (np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP))
-    mine = np.flatnonzero(begins[view.name[rows]] & (track[rows] >= 0))
+    mine = np.flatnonzero(view.called(REGION_START.__eq__)[rows] & (track[rows] >= 0))
     if not mine.size:
         return rows
-    pools = marked(track[rows[mine]], int(track.max()) + 2)  # The last one is that of -1.
-    on_pool = np.flatnonzero(pools[track])
-    begun = first_from(on_pool[slice_id[on_pool] >= 0], rows[mine], track, start)
-    ended = first_from(on_pool[ends[view.name[on_pool]]], rows[mine], track, start)
+    mine = mine[np.lexsort((start[rows[mine]], track[rows[mine]]))]
+    moments = OnLines.in_order(rows[mine], track, start)
+    pools = marked(track[moments.rows], int(track.max()) + 2)  # The last one is that of -1.
+    on_pool = pools[track]
+    begun = first_from(np.flatnonzero(on_pool & (slice_id >= 0)), moments, track, start)
+    ended = first_from(np.flatnonzero(on_pool & view.called(REGION_STOP.__eq__)), moments, track, start)
     inside = (begun >= 0) & ((ended < 0) | (start[begun] <= start[ended]))
     tasks = rows.copy()
     tasks[mine[inside]] = begun[inside]

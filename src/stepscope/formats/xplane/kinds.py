@@ -43,7 +43,7 @@ _DETAIL_KINDS = {
 def kinds_of(view: View, times: EventTimes, ops: SpaceXlaOps) -> t.U8:
     """The kind of every event, were it a slice."""
     by_role = np.array([_OF_ROLE[role] for role in LineRole], np.uint8)
-    kinds = by_role[view.role][view.events.line] if len(view.lines) else np.zeros(0, np.uint8)
+    kinds = view.of_lines(by_role[view.role]) if len(view.lines) else np.zeros(0, np.uint8)
     on_host, on_stream = view.on(LineRole.HOST), view.on(LineRole.STREAM)
     _host(view, times, kinds, on_host)
     _by_name(view, kinds, on_stream, _device_kind)
@@ -67,7 +67,7 @@ def kinds_of(view: View, times: EventTimes, ops: SpaceXlaOps) -> t.U8:
 def _host(view: View, times: EventTimes, kinds: t.U8, on_host: t.Bools) -> None:
     if not on_host.any():
         return
-    python = on_host & _python_lines(view, on_host)[view.events.line]
+    python = on_host & view.of_lines(_python_lines(view, on_host))
     _by_name(view, kinds, python, _python_kind)
     _by_name(view, kinds, on_host & ~python, _pool_kind)
     _part_of_framework(view, times, kinds, on_host)
@@ -80,8 +80,7 @@ def _host(view: View, times: EventTimes, kinds: t.U8, on_host: t.Bools) -> None:
 
 def _part_of_framework(view: View, times: EventTimes, kinds: t.U8, on_host: t.Bools) -> None:
     """What lies inside a compilation or execution is no annotation of the user's: passes have names of all kinds."""
-    roles = [classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE) for name in view.names]
-    framework = on_host & np.array([*roles, False])[view.name]
+    framework = on_host & view.called(lambda name: classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE))
     noted = on_host & (kinds == t.Kind.ANNOTATION)
     if not framework.any() or not noted.any():
         return
@@ -106,8 +105,7 @@ def _python_lines(view: View, on_host: t.Bools) -> t.Bools:
     is_python = np.array(
         [runs_python(shown or name) for name, shown in zip(view.lines.names, view.lines.displayed, strict=True)]
     )
-    python = np.array([is_from_python(name) for name in view.names] + [False])
-    is_python[view.events.line[python[view.name] & on_host]] = True
+    is_python |= view.lines_with(view.called(is_from_python) & on_host)
     is_python[view.events.line[view.space.stats.rows("step_num")]] = True
     return is_python
 

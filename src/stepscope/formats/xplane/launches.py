@@ -35,6 +35,7 @@ from stepscope.names.calls import is_graph_launch
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.record import record
 from stepscope.regex import regex
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
 
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -161,8 +162,8 @@ class LaunchFinder:
         """The calls that execute modules, earliest first."""
         view, stats = self._view, self._view.space.stats
         told = [xla_execution(name) for name in view.names]
-        executes = np.array([call is not None for call in told] + [False])
-        rows = self._earliest_first(np.flatnonzero(executes[view.name] & self._on_host.chosen))
+        executes = view.called(lambda name: xla_execution(name) is not None)
+        rows = self._earliest_first(np.flatnonzero(executes & self._on_host.chosen))
         text = view.builder.text
         ordinals = np.array([NULL if not call or call.device is None else call.device for call in told] + [NULL])
         modules = np.array([text(call.module) if call else -1 for call in told] + [-1], np.int32)
@@ -216,22 +217,20 @@ class LaunchFinder:
         """The calls that start a module."""
         view, known = self._view, self._executes.rows
         continues = np.array([is_continuation(name) for name in view.names] + [False])
-        among = OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
-        return EventStretches(among, among.start + view.events.dur_ns[among.rows], among.rows)
+        lines = OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
+        return EventStretches(lines, lines.start + view.events.dur_ns[lines.rows], lines.rows)
 
     @cached_property
     def _tasks(self) -> EventStretches:
         """The tasks of threads of pools, each with the call in which it was handed to them (-1: none recorded)."""
         view, events = self._view, self._view.events
-        begins, stops = (
-            np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP)
-        )
         source, target = self._handovers.pairs
-        is_begin = begins[view.name[target]]
+        is_begin = view.called(REGION_START.__eq__)[target]
         handed_by = np.empty(len(events), np.intp)
         handed_by[target[is_begin]] = source[is_begin]
         tasks = OnLines.of(target[is_begin], events.line, events.start_ns)
-        stop = first_from(np.flatnonzero(stops[view.name]), tasks.rows, events.line, events.start_ns)
+        stops = np.flatnonzero(view.called(REGION_STOP.__eq__))
+        stop = first_from(stops, tasks, events.line, events.start_ns)
         until = np.where(stop < 0, np.iinfo(np.int64).max, events.start_ns[stop])
         by = handed_by[tasks.rows]
         line, begun = events.line[by], events.start_ns[by]
@@ -326,9 +325,9 @@ class LaunchFinder:
         view, events = self._view, self._view.events
         named = [_JITTED.fullmatch(name) for name in view.names]
         modules = np.array([view.builder.text(f"jit_{of['name']}") if of else -1 for of in named] + [-1], np.int32)
-        jitted = np.flatnonzero(modules[view.name] >= 0)
-        among = OnLines.of(jitted, events.line, events.start_ns)
-        calls = EventStretches(among, among.start + events.dur_ns[among.rows], among.rows)
+        jitted = np.flatnonzero(among(view.name, np.flatnonzero(modules >= 0)))
+        lines = OnLines.of(jitted, events.line, events.start_ns)
+        calls = EventStretches(lines, lines.start + events.dur_ns[lines.rows], lines.rows)
         around = outermost_around(calls, events.line[rows], events.start_ns[rows], events.start_ns[rows])
         return np.where(around >= 0, modules[view.name[around]], -1).astype(np.int32)
 

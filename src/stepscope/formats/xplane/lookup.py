@@ -9,22 +9,23 @@ import numpy as np
 from stepscope.formats.xplane.space import Names
 from stepscope.formats.xplane.wire import DATA, DOUBLE, REFERENCE, SIGNED, TEXT, UNSIGNED
 from stepscope.protobuf.columns import Spans, children, decode, numbers, texts
-from stepscope.trace.tables import I64, NULL, U8, Rows
+from stepscope.trace.tables import I32, I64, NULL, U8, Rows
 
 
-def find(names: Names, plane: I64, id: I64) -> Rows:
+def find(names: Names, plane: I64 | I32, id: I64) -> Rows:
     """The metadata row of each (plane, id), -1 where there is none."""
     ids, dense = np.unique(names.id, return_inverse=True)
     if not ids.size:
         return np.full(id.size, -1, np.intp)
     # Entries are sorted by plane and id, so one number for both is sorted too.
     at = np.minimum(np.searchsorted(ids, id), ids.size - 1)
-    wanted, known = plane * ids.size + at, names.plane * ids.size + dense
+    of_plane, of_names = (np.multiply(planes, ids.size, dtype=np.int64) for planes in (plane, names.plane))
+    wanted, known = of_plane + at, of_names + dense
     row = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     return np.where((known[row] == wanted) & (ids[at] == id), row, -1)
 
 
-def all_stats(data: U8, messages: Spans, field: int, plane: I64, keys: Names) -> list[dict[str, Any]]:
+def all_stats(data: U8, messages: Spans, field: int, plane: I64 | I32, keys: Names) -> list[dict[str, Any]]:
     """Every statistic of some messages, names resolved; ``plane`` is the plane of each message."""
     stats = children(data, messages, field)
     of_plane = plane[stats.parent]

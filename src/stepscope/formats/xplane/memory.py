@@ -11,6 +11,7 @@ import numpy as np
 
 from stepscope.formats.tf1.tensors import dtype_text
 from stepscope.formats.xplane.fate import DEALLOCATION
+from stepscope.formats.xplane.grouping import distinct
 from stepscope.formats.xplane.view import View
 from stepscope.regex import regex
 from stepscope.trace import tables as t
@@ -69,7 +70,7 @@ def _texts(view: View, key: str, rows: t.Rows) -> t.I32:
 
 def _dtypes(view: View, rows: t.Rows) -> t.I32:
     numbers = view.space.stats.sizes("data_type", rows)
-    known, each = np.unique(numbers, return_inverse=True)
+    known, each = distinct(numbers)
     named = [None if number == t.NULL else dtype_text(number) for number in known.tolist()]
     return np.array([-1 if name is None else view.builder.text(name) for name in named], np.int32)[each]
 

@@ -25,7 +25,11 @@ class OnLines(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, line: I32, start: I64) -> OnLines:
         """Some events; ``line`` (or track) and ``start`` are those of all events."""
-        rows = rows[np.lexsort((start[rows], line[rows]))]
+        return cls.in_order(rows[np.lexsort((start[rows], line[rows]))], line, start)
+
+    @classmethod
+    def in_order(cls, rows: Rows, line: I32, start: I64) -> OnLines:
+        """The same of events that are given line by line in time order."""
         lines = np.arange(int(line.max(initial=-1)) + 2, dtype=line.dtype)
         return cls(rows, start[rows], np.searchsorted(line[rows], lines))
 
@@ -59,14 +63,11 @@ def task_of(tasks: EventStretches, line: I32, moments: I64) -> Rows:
     return task
 
 
-def first_from(events: Rows, moments: Rows, line: I32, start: I64) -> Rows:
+def first_from(events: Rows, moments: OnLines, line: I32, start: I64) -> Rows:
     """The first of some events that begins at or after each moment (an event too) on its line, -1 for none."""
-    among = OnLines.of(moments, line, start)
-    best = np.full(moments.size, -1, np.intp)
-    _first_from(among, events, line, start, best)
-    first = np.empty(moments.size, np.intp)
-    first[np.lexsort((start[moments], line[moments]))] = best
-    return first
+    best = np.full(moments.rows.size, -1, np.intp)
+    _first_from(moments, events, line, start, best)
+    return best
 
 
 def first_of_task(marks: OnLines, tasks: OnLines, line: I32, low: I64, high: I64) -> Rows:

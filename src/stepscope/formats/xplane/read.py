@@ -17,7 +17,7 @@ from stepscope.formats.xplane.lookup import all_stats, find
 from stepscope.formats.xplane.recognise import recognise
 from stepscope.formats.xplane.space import metadata_of, read_space
 from stepscope.inputs.source import Source
-from stepscope.protobuf.columns import Spans, children, count_children, numbers
+from stepscope.protobuf.columns import Spans, children, numbers
 from stepscope.trace.tables import NULL, U8
 from stepscope.trace.trace import Loss, Trace
 
@@ -38,7 +38,13 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     if fault is not None:
         losses.append(Loss(fault.code, 1, TEXTS[fault.code], fault.offset, 0, fault.lost_bytes, damaged=True))
     _refuse_dust(source, data)
-    space = read_space(data, progress)
+
+    def counted(events: int) -> None:
+        if events > MANY_EVENTS and events * SMALLEST_EVENT > len(data):
+            held = f"{events:,} events in {len(data):,} bytes"
+            raise InputError(f"{source.path}: holds {held}, as no profile does; record the run again")
+
+    space = read_space(data, progress, counted)
     if not compiled.available() or compiled.disabled():
         losses.append(Loss("reader", 1, "numba is not used here; reading without it is many times slower"))
     trace = to_trace(space, losses)
@@ -54,11 +60,6 @@ def _refuse_dust(source: Source, data: U8) -> None:
     if len(planes) + len(lines) > MOST_LINES:
         raise InputError(
             f"{source.path}: has {len(lines):,} lines in {len(planes):,} planes, as no profile does; record it again"
-        )
-    events = count_children(data, lines.spans, 4)
-    if events > MANY_EVENTS and events * SMALLEST_EVENT > len(data):
-        raise InputError(
-            f"{source.path}: holds {events:,} events in {len(data):,} bytes, as no profile does; record the run again"
         )
 
 

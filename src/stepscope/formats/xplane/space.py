@@ -63,7 +63,7 @@ class Names:
     """Metadata of events or statistics: one value per (plane, id), sorted by both. Texts are decoded on demand."""
 
     spans: Spans
-    plane: I64
+    plane: I32
     id: I64
     table: wire.IdTable
 
@@ -117,8 +117,9 @@ class Space:
         return np.where(id == NULL, 0, id)
 
 
-def read_space(data: U8, progress: Progress | None = None) -> Space:
-    """The columns of a serialized XSpace. Never raises for what the bytes say."""
+def read_space(data: U8, progress: Progress | None = None, counted: Callable[[int], None] | None = None) -> Space:
+    """The columns of a serialized XSpace. Never raises for what the bytes say, but for what ``counted`` makes of the
+    number of events, which it is told before they are read."""
     damage = _Damage()
     top = children(data, Spans.whole(data), 1, cut=True)
     planes = Planes(top.spans, [name or "" for name in decode(data, texts(data, top.spans, 2))])
@@ -126,14 +127,14 @@ def read_space(data: U8, progress: Progress | None = None) -> Space:
     names, keys = metadata_of(data, top.spans, 4), metadata_of(data, top.spans, 5)
     key_names = [text or "" for text in decode(data, texts(data, keys.spans, 2))]
     lines = _lines(data, parts)
-    of_lines = children(data, lines.spans, 4)
+    of_lines = children(data, lines.spans, 4, counted=counted)
     damage.level("file", Spans.whole(data), top)
     damage.level("plane", planes.spans, parts)
     damage.level("line", lines.spans, of_lines)
     slots = _slots(planes, lines, names, keys, key_names, data)
     decoder = _Decoder(data, lines, names, keys, key_names, slots)
     events, stats = decoder.events(of_lines, progress)
-    everywhere = np.arange(len(planes), dtype=np.int64)
+    everywhere = np.arange(len(planes), dtype=np.int32)
     messages = {
         word: [text or "" for text in decode(data, children(data, Spans.whole(data), field).spans)]
         for word, field in (("errors", 2), ("warnings", 3), ("hostnames", 4))
@@ -160,7 +161,7 @@ def _lines(data: U8, lines: Children) -> SpaceLines:
     names, displayed = (decode(data, texts(data, lines.spans, field)) for field in (2, 11))
     return SpaceLines(
         spans=lines.spans,
-        plane=lines.parent.astype(np.int32),
+        plane=lines.parent,
         id=np.where(id == NULL, 0, id),
         time_ns=np.where(time == NULL, 0, time),
         names=[name or "" for name in names],
@@ -209,7 +210,7 @@ class _Decoder:
 
     def events(self, messages: Children, progress: Progress | None) -> tuple[SpaceEvents, Stats]:
         """All events and their statistics, block by block: room for all at once could be many times the file."""
-        line = messages.parent.astype(np.int32)
+        line = messages.parent
         events = SpaceEvents(messages.spans.start, line, *_room_for_events(line.size))
 
         def block_at(low: int) -> StatsPart:
@@ -228,10 +229,10 @@ class _Decoder:
                     progress(min(len(parts) * _BLOCK, line.size) * len(self._data) // line.size, len(self._data))
         return events, Stats(self._data, self._key_names, parts)
 
-    def stats(self, messages: Spans, field: int, plane: I64) -> Stats:
+    def stats(self, messages: Spans, field: int, plane: I32) -> Stats:
         """The statistics of planes or of event metadata."""
         count = len(messages)
-        lines = np.arange(count, dtype=np.int32), plane.astype(np.int32), np.zeros(count, np.int64)
+        lines = np.arange(count, dtype=np.int32), plane, np.zeros(count, np.int64)
         of = wire.Messages(messages.start, messages.end, *lines)
         return Stats(self._data, self._key_names, [self._decode(field, of, _room_for_events(count), 0)])
 

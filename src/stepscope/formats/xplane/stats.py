@@ -91,6 +91,8 @@ class StatRows:
     value: I64
 
 
+_NAN = int(np.float64(np.nan).view(np.int64))
+
 EMPTY = StatRows(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64))
 
 
@@ -165,13 +167,10 @@ class Stats:
 
     def floats(self, key: str, rows: Rows) -> F64:
         """A number per row, NaN where absent."""
-        stats = self.column(key)
-        at, known = _places(rows, stats.rows)
-        values = np.full(rows.size, np.nan)
-        field, value = stats.field[known], stats.value[known]
-        values[at] = np.where(field <= wire.SIGNED, value.astype(np.float64), np.nan)
-        doubles = field == wire.DOUBLE
-        values[at[doubles]] = value[doubles].view(np.float64)
+        bits, at, field, value = self._values(key, rows, (wire.DOUBLE, wire.DOUBLE), _NAN)
+        values = bits.view(np.float64)
+        whole = field <= wire.SIGNED
+        values[at[whole]] = value[whole]
         return values
 
     def texts(self, key: str, rows: Rows) -> tuple[list[str], I32]:

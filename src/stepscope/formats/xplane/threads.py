@@ -16,7 +16,7 @@ from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.times import EventTimes
 from stepscope.formats.xplane.view import View
 from stepscope.record import record
-from stepscope.trace.codes import marked
+from stepscope.trace.codes import among, marked
 from stepscope.trace.tables import I32, I64, NULL, Rows
 
 _NAMED_BY = ("hlo_op", "tf_op")
@@ -60,8 +60,8 @@ class _Ranges:
         """Those that stand in some rows."""
         start = times.start[rows]
         end = start + times.dur[rows]
-        among = OnLines.of(np.arange(rows.size), name, start)
-        return cls(line, int(start.min()), int(end.max()), EventStretches(among, end[among.rows], among.rows))
+        lines = OnLines.of(np.arange(rows.size), name, start)
+        return cls(line, int(start.min()), int(end.max()), EventStretches(lines, end[lines.rows], lines.rows))
 
     def hold(self, named: I32, begun: I64, ended: I64) -> bool:
         """Whether each call lies in a range of its name."""
@@ -95,7 +95,7 @@ def _named_calls(view: View) -> tuple[Rows, I32]:
 
 def _ranges(view: View, wanted: I32) -> Rows:
     """The events of the host that have one of some names and are no calls."""
-    chosen = marked(wanted, len(view.names) + 1)
-    rows = chosen[view.name] & view.on(LineRole.HOST)
+    names = np.flatnonzero(marked(wanted, len(view.names)))
+    rows = among(view.name, names) & view.on(LineRole.HOST)
     rows[view.space.stats.rows("correlation_id")] = False
     return np.flatnonzero(rows)

@@ -42,7 +42,7 @@ def times_of(view: View, handovers: Handovers, session_start: int | None) -> Eve
     start, dur = events.start_ns, events.dur_ns
     unix = lines.time_ns >= _UNIX_NS
     if session_start is not None and unix.any():
-        start = start - np.where(unix, session_start, 0)[events.line]
+        start = start - view.of_lines(np.where(unix, session_start, 0))
     relative = session_start is not None or not unix.any()
     start, dur, aligned = use_device_clocks(view, start, dur)
     start, dur = _whole_actions(view, start, dur)
@@ -97,8 +97,8 @@ def _done(view: View, times: EventTimes, ops: Rows, ends: Rows) -> I64:
     ops before it is done, so its end stays where it is written.
     """
     line, start = view.events.line, times.start
-    goes_on = view.having("hlo_op") | np.array([runs_program(name) for name in view.names] + [False])[view.name]
-    begins = np.array([name == REGION_START for name in view.names] + [False])[view.name]
+    goes_on = view.having("hlo_op") | view.called(runs_program)
+    begins = view.called(REGION_START.__eq__)
     marks, tasks = (OnLines.of(np.flatnonzero(chosen), line, start) for chosen in (goes_on, begins))
     returned = start[ops] + np.maximum(times.dur[ops], 1)
     then = first_of_task(marks, tasks, line[ends], returned, start[ends])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.formats.xplane.planes import LineRole, is_measured, line_role, plane_name
 from stepscope.formats.xplane.space import Space
@@ -13,6 +16,8 @@ from stepscope.protobuf.columns import decode, texts
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import among, marked, used_codes
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Kind, Rows
+
+Scalar = TypeVar("Scalar", bound="np.generic[Any]")
 
 _OWN_KINDS = {kind.name.lower(): int(kind) for kind in Kind}
 ONLY_SHOWN, FOREIGN = 254, 255
@@ -47,8 +52,25 @@ class View:
 
     @cached_property
     def _role(self) -> U8:
-        """What the line of each event is: comparing this is faster than looking each event's line up."""
-        return self.role[self.events.line]
+        return self.of_lines(self.role)
+
+    def of_lines(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Per event the value of its line: events stand line by line."""
+        return np.repeat(values[: len(self.lines)], np.diff(self._first))
+
+    def lines_with(self, chosen: Bools) -> Bools:
+        """Which lines hold any of some events."""
+        lines = np.flatnonzero(np.diff(self._first))
+        holds = np.zeros(len(self.lines), np.bool_)
+        if lines.size:
+            holds[lines] = np.logical_or.reduceat(chosen, self._first[lines])
+        return holds
+
+    @cached_property
+    def _first(self) -> Rows:
+        """Where the events of each line begin, and where the last one's end."""
+        line = self.events.line
+        return np.searchsorted(line, np.arange(len(self.lines) + 1, dtype=line.dtype))
 
     # --- what stepscope's own files say beside what any file does (writing) -----------------------------------------
 
@@ -60,6 +82,8 @@ class View:
     @cached_property
     def own_kind(self) -> U8:
         """Per event the kind of slice it was when stepscope wrote it, else ``ONLY_SHOWN`` or ``FOREIGN``."""
+        if not self.is_own:
+            return np.broadcast_to(np.uint8(FOREIGN), len(self.events))
         return np.append(self._own_kinds, np.uint8(FOREIGN))[self.events.name]
 
     @cached_property
@@ -84,6 +108,10 @@ class View:
             row = row.copy()
             row[rows] = len(self.space.names) + np.unique(ids, return_inverse=True)[1]
         return self._naming[1][row]
+
+    def called(self, says: Callable[[str], bool]) -> Bools:
+        """Which events have a name of which a function says so: asked once per distinct name."""
+        return among(self.name, [code for code, name in enumerate(self.names) if says(name)])
 
     @cached_property
     def _naming(self) -> tuple[list[str], I32]:

@@ -41,9 +41,9 @@ class IdTable(NamedTuple):
     rows: I32
 
     @classmethod
-    def of(cls, planes: int, plane: I64, ids: I64) -> IdTable:
+    def of(cls, planes: int, plane: I32, ids: I64) -> IdTable:
         """The table of entries sorted by plane and id, each pair once."""
-        first = np.searchsorted(plane, np.arange(planes + 1)).astype(np.int64)
+        first = np.searchsorted(plane, np.arange(planes + 1, dtype=plane.dtype)).astype(np.int64)
         parts: list[I32] = [np.empty(0, np.int32)]
         for low, high in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
             size = int(ids[high - 1]) + 1 if high > low and ids[low] >= 0 else 0

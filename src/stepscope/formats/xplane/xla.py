@@ -184,7 +184,7 @@ class SpaceXlaOps:
     def _rows(self) -> Rows:
         view = self._view
         on_device = view.on(LineRole.STREAM)
-        named = on_device & self._on_tpu[view.events.line] if self._on_tpu.any() else np.zeros_like(on_device)
+        named = on_device & view.of_lines(self._on_tpu) if self._on_tpu.any() else np.zeros_like(on_device)
         for key in ("hlo_op", "hlo_module", "tf_op"):
             rows = view.space.stats.rows(key)
             named[rows[on_device[rows]]] = True
