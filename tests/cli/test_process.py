@@ -205,6 +205,19 @@ def test_the_version_is_told_without_loading_the_reader():
     assert not loaded & (HEAVY - {"click"})
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_numpy_starts_no_threads_to_diagnose_and_nothing_else_is_told_so():
+    profile = Path(__file__).parents[2] / "examples" / "profiles" / "cpu_input_bound.json.gz"
+    command = ["stepscope", "diagnose", str(profile)]
+    code = f"import os, sys; sys.argv = {command}; from stepscope.cli import main; main()"
+    said = "print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; {said}"],
+        capture_output=True, text=True, check=True, timeout=60, env=_environment(STEPSCOPE_BACKGROUND="0"),
+    )  # fmt: skip
+    assert done.stderr.split() == ["1", "None"]
+
+
 def test_public_names_are_exactly_these():
     names = ["Profile", "__version__", "annotate", "capture_from", "in_ms", "open", "open_all", "profile", "schedule"]
     names += ["start_server", "step"]

@@ -27,11 +27,14 @@ from stepscope.cli.try_ import try_
 from stepscope.cli.view import view
 from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
+from stepscope.interpreter import import_numpy_alone
 
 COMMANDS: tuple[click.Command, ...] = (
     diagnose, view, run, try_, capture, compare, what_if, convert, slice_, query, formats, rules, doctor,
 )  # fmt: skip
 
+_READING = frozenset(one.name for one in (diagnose, view, compare, what_if, convert, slice_, query))
+"""Commands that read profiles."""
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 """What a shell reports for a program that SIGINT or SIGPIPE ended."""
@@ -56,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     if arguments is None:  # The process is stepscope's own.
         gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+        if len(sys.argv) > 1 and sys.argv[1] in _READING and not {"-h", "--help"} & set(sys.argv):
+            import_numpy_alone()
     try:
         status = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

@@ -24,7 +24,7 @@ from stepscope.cluster.limits import POOL_BYTES
 from stepscope.cluster.partial import Partial
 from stepscope.compiled import JSON, LOOPS, PLAIN_BYTES
 from stepscope.inputs.source import Source
-from stepscope.interpreter import OWN_FOLDER, own_environment
+from stepscope.interpreter import ONE_THREAD, OWN_FOLDER, own_environment
 from stepscope.record import record
 
 _T = TypeVar("_T")
@@ -58,7 +58,7 @@ def cores() -> int:
 
 def one_core() -> dict[str, str]:
     """The environment of an interpreter that finds what this one does, and takes one core."""
-    return own_environment() | {"POLARS_MAX_THREADS": "1"}
+    return own_environment() | ONE_THREAD | {"POLARS_MAX_THREADS": "1"}
 
 
 def awaited(queue: SimpleQueue[_T], seconds: float = inf) -> _T:
