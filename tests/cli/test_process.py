@@ -40,7 +40,7 @@ def _command(*arguments: str, before: str = "pass") -> list[str]:
 
 
 def _environment(**changes: str) -> dict[str, str]:
-    matters = ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "PYTHONUNBUFFERED")
+    matters = ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "PYTHONUNBUFFERED", "OPENBLAS_NUM_THREADS")
     kept = {key: value for key, value in os.environ.items() if key not in matters}
     return kept | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"} | changes
 
