@@ -31,6 +31,7 @@ class TraceBuilder:
         self._tracks: list[tuple[Any, ...]] = []
         self._tables: dict[str, t.Table] = {}
         self._slices: dict[str, npt.NDArray[Any]] = {}
+        self._of_few: list[tuple[str, t.I32, npt.NDArray[Any]]] = []
         self._chosen: t.Rows | None = None
         self._origin_ns = 0
         self._flow_points: list[tuple[t.FlowKind, tuple[t.I32, t.I64], tuple[t.I32, t.I64]]] = []
@@ -81,6 +82,10 @@ class TraceBuilder:
         ``origin_ns`` is what starts are counted from.
         """
         self._slices, self._chosen, self._origin_ns = columns, chosen, origin_ns
+
+    def of_few_slices(self, name: str, positions: t.I32, values: npt.NDArray[Any]) -> None:
+        """Set what few slices have of a column that ``slices`` leaves out, in place of what was set before."""
+        self._of_few.append((name, positions, values))
 
     def table(self, table: t.Table) -> None:
         """Set any other table, with slice ids as positions in the columns given to ``slices``."""
@@ -180,6 +185,9 @@ class TraceBuilder:
                 columns[declared.name] = np.ascontiguousarray(values if rows is None else values[rows], dtype)
             elif declared.name not in ("depth", "parent"):
                 columns[declared.name] = np.full(count, t.NULL if dtype == np.int64 else -1, dtype)
+        while self._of_few:
+            name, positions, values = self._of_few.pop(0)
+            columns[name][new_id[positions]] = values
         columns["start_ns"] = columns["start_ns"] - self._origin_ns
         tolerance = resolution_ns if resolution_ns > 1 else 1
         placed = columns["track"], columns["start_ns"], columns["dur_ns"]
