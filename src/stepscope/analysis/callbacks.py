@@ -19,15 +19,15 @@ from stepscope.names.callbacks import (
 from stepscope.names.frames import frame_parts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, mapped, used_codes
+from stepscope.trace.codes import among, distinct, looked_up, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
-from stepscope.trace.tables import F64, I32, Bools, Kind
+from stepscope.trace.tables import F64, I32, U8, Bools, Kind
 from stepscope.trace.trace import Trace
 
 _ROLES = (None, *CallbackRole)
 
 
-def _lists(trace: Trace, roles: I32) -> Bools:
+def _lists(trace: Trace, roles: U8) -> Bools:
     """Frames that begin to call all callbacks: of Keras 2's only where its own way to them is seen too."""
     lists: Bools = roles == _ROLES.index(CallbackRole.LIST)
     old = roles == _ROLES.index(CallbackRole.OLD_LIST)
@@ -36,16 +36,23 @@ def _lists(trace: Trace, roles: I32) -> Bools:
     return is_outermost(lists, trace.slices.parent)
 
 
-def _roles(trace: Trace) -> I32:
-    frames = np.where(trace.slices.kind == Kind.PYTHON_FRAME, trace.slices.name, np.int32(-1))
-    return mapped(frames, trace.strings, lambda name: _ROLES.index(callback_role(name)), np.int32)
+def _roles(trace: Trace) -> U8:
+    return mapped(
+        _names(trace, Kind.PYTHON_FRAME), trace.strings, lambda name: _ROLES.index(callback_role(name)), np.uint8
+    )
+
+
+def _names(trace: Trace, kind: Kind) -> I32:
+    """Of slices of one kind their names, -1 of others."""
+    return np.where(trace.slices.kind == kind, trace.slices.name, np.int32(-1))
 
 
 def callbacks_around(trace: Trace) -> I32:
     """Per slice, the outermost callback around it (or itself), -1 for none."""
     slices, strings = trace.slices, trace.strings
-    ranges = np.where(slices.kind == Kind.ANNOTATION, slices.name, np.int32(-1))
+    ranges = _names(trace, Kind.ANNOTATION)
     chosen: Bools = mapped(ranges, strings, lambda name: named_callback(name) is not None, np.bool_)
+    del ranges  # no more than needed: there may be millions
     if not chosen.any():  # With ranges, the frames of what made them are around the callbacks.
         chosen = _called(trace)
     if not chosen.any():
@@ -56,13 +63,13 @@ def callbacks_around(trace: Trace) -> I32:
 def _called(trace: Trace) -> Bools:
     """Frames that are callbacks: what a list calls; of Keras's own method for every kind of batch, what that calls."""
     slices, strings, roles = trace.slices, trace.strings, _roles(trace)
-    frames = np.where(slices.kind == Kind.PYTHON_FRAME, slices.name, np.int32(-1))
     giving = _lists(trace, roles)
     if not giving.any():
         return giving
     giving |= roles == _ROLES.index(CallbackRole.PASSES)
-    inside = np.where(slices.parent >= 0, giving[slices.parent], np.False_)
+    inside = (slices.parent >= 0) & looked_up(giving, slices.parent)
     free = ~giving & (roles != _ROLES.index(CallbackRole.HELPS))
+    frames = _names(trace, Kind.PYTHON_FRAME)
     called: Bools = (frames >= 0) & inside & free
     inner = np.flatnonzero(mapped(frames, strings, is_for_any_batch, np.bool_) & ~called & (slices.parent >= 0))
     hands_on = called & mapped(frames, strings, is_for_every_batch, np.bool_)

@@ -9,12 +9,12 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.frame import Frame, parse_frame
 from stepscope.analysis.host import HostActivity
-from stepscope.analysis.steps import Markers
+from stepscope.analysis.steps import Markers, begun_in
 from stepscope.names.remembered import remembered
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.record import record
 from stepscope.regex import regex
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, looked_up, mapped
 from stepscope.trace.forest import inherit, is_outermost, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
@@ -93,13 +93,13 @@ def takings(host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taki
     """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
     trace, slices = host.trace, host.trace.slices
     named: Bools = host.causes == Category.INPUT.code
-    in_steps = among(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
+    in_steps = begun_in(trace, markers, used)
     inside_steps = named & in_steps
     mine = inside_steps & among(slices.track, host.loop)
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
     takers = np.union1d(np.unique(slices.track[mine]), host.loop)
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    on_host = looked_up(trace.tracks.kind == TrackKind.HOST_THREAD, slices.track)
     elsewhere = ~among(slices.track, takers) & on_host
     # Threads that run the graph may run the functions of the pipeline too.
     handed_by = _handed_on(trace, inside_steps, on_host & (slices.track != host.main))

@@ -97,7 +97,7 @@ def _before(conversion: Conversion, rows: t.Rows) -> t.Rows:
     innermost of these; on any other those that began before anything else did there, as threads stand still
     meanwhile."""
     e = conversion.events
-    starts = rows[mapped(e.name[rows], e.strings, of_the_profiler, np.bool_)]
+    starts: t.Rows = rows[mapped(e.name[rows], e.strings, of_the_profiler, np.bool_)]
     if not starts.size:
         return starts
     lane = e.lane[rows]
