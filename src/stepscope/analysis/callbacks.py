@@ -19,7 +19,7 @@ from stepscope.names.callbacks import (
 from stepscope.names.frames import frame_parts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, mapped, used_codes
+from stepscope.trace.codes import among, distinct, looked_up, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, I32, U8, Bools, Kind
@@ -64,7 +64,7 @@ def _called(trace: Trace) -> Bools:
     if not giving.any():
         return giving
     giving |= roles == _ROLES.index(CallbackRole.PASSES)
-    inside = np.where(slices.parent >= 0, giving[slices.parent], np.False_)
+    inside = (slices.parent >= 0) & looked_up(giving, slices.parent)
     free = ~giving & (roles != _ROLES.index(CallbackRole.HELPS))
     frame = slices.kind == Kind.PYTHON_FRAME
     called: Bools = frame & inside & free

@@ -13,7 +13,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.input_stages import by_stage
 from stepscope.analysis.inputs import WAITING, takings
 from stepscope.analysis.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
-from stepscope.analysis.steps import Markers
+from stepscope.analysis.steps import Markers, begun_in
 from stepscope.names.hosts import runs_others
 from stepscope.record import record
 from stepscope.trace import intervals as iv
@@ -99,8 +99,7 @@ def _ops(trace: Trace, waiting: I32, markers: Markers, used: tuple[int, ...], ac
     chosen &= ~mapped(slices.name, trace.strings, runs_others, np.bool_)
     waits = marked(waiting, len(slices))
     chosen = is_outermost(chosen, slices.parent)
-    step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    chosen &= ~waits & ~holding(waits, slices.parent) & among(step, used)
+    chosen &= ~waits & ~holding(waits, slices.parent) & begun_in(trace, markers, used)
     return np.flatnonzero(chosen)
 
 

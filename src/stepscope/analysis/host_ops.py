@@ -62,9 +62,7 @@ def _own_time(trace: Trace, computes: Bools, least_ns: int) -> I64:
     slices = trace.slices
     metadata = mapped(slices.name, trace.strings, METADATA_OPS.__contains__, np.bool_)
     ops = np.flatnonzero((slices.kind == Kind.HOST_OP) & (computes | metadata)).astype(np.int32)
-    nearest = np.full(len(slices), -1, np.int32)
-    nearest[ops] = ops
-    around = inherit(nearest, slices.parent)[slices.parent[ops]]
+    around = _nearest(ops, slices.parent)[slices.parent[ops]]
     nested = (slices.parent[ops] >= 0) & (around >= 0)
     inner, around = ops[nested], around[nested]
     order = np.argsort(around, kind="stable")
@@ -83,3 +81,10 @@ def _own_time(trace: Trace, computes: Bools, least_ns: int) -> I64:
     own[leaves] = slices.dur_ns[leaves]
     own[~computes] = 0
     return own
+
+
+def _nearest(ops: I32, parent: I32) -> I32:
+    """Per slice, the innermost op around it (or itself), -1 for none."""
+    nearest = np.full(parent.size, -1, np.int32)
+    nearest[ops] = ops
+    return inherit(nearest, parent)

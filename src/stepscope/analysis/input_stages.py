@@ -15,7 +15,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.inputs import STAGES, WAITING, Taking, stage_of, takings
 from stepscope.analysis.iterators import PipelineIterators, iterators_of
-from stepscope.analysis.steps import Markers
+from stepscope.analysis.steps import Markers, begun_in
 from stepscope.names.tf_data import is_iterator_thread
 from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.names.xla_hosts import XlaRole
@@ -109,8 +109,7 @@ def input_stages(
     if not stages:
         return None
     waited = iv.of(trace.slices, taken.taking)
-    in_steps = among(np.searchsorted(markers.start, trace.slices.start_ns, "right") - 1, used)
-    iterators = iterators_of(trace, in_steps, waited)
+    iterators = iterators_of(trace, begun_in(trace, markers, used), waited)
     return InputStages(
         iv.measure(waited),
         tuple(stages),
@@ -184,8 +183,7 @@ def _named(
 ) -> list[Stage]:
     """Queues filled, and batches sent by the host: told by names, on whichever thread."""
     slices = trace.slices
-    step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    counted = among(step, used) & on_host_threads(trace)
+    counted = begun_in(trace, markers, used) & on_host_threads(trace)
     used_names = used_codes(slices.name, len(trace.strings)).tolist()
     enqueues = [code for code in used_names if _ENQUEUE.search(trace.strings[code])]
     kinds = {

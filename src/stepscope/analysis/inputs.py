@@ -9,7 +9,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.frame import Frame, parse_frame
 from stepscope.analysis.host import HostActivity
-from stepscope.analysis.steps import Markers
+from stepscope.analysis.steps import Markers, begun_in
 from stepscope.names.remembered import remembered
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.record import record
@@ -93,7 +93,7 @@ def takings(host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taki
     """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
     trace, slices = host.trace, host.trace.slices
     named: Bools = host.causes == Category.INPUT.code
-    in_steps = among(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
+    in_steps = begun_in(trace, markers, used)
     inside_steps = named & in_steps
     mine = inside_steps & among(slices.track, host.loop)
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.

@@ -6,7 +6,7 @@ import numpy as np
 
 from stepscope.analysis.frame import is_in_framework, parse_frame
 from stepscope.names.frames import hands_on
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import looked_up, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, Bools, Kind, Rows
@@ -28,7 +28,7 @@ def asking(trace: Trace) -> I32:
     slices = trace.slices
     asks = (slices.kind == Kind.PYTHON_FRAME) & ~mapped(slices.name, trace.strings, hands_on, np.bool_)
     own = np.where(asks, np.arange(len(slices), dtype=np.int32), np.int32(-1))
-    return np.append(inherit(own, slices.parent), np.int32(-1))[slices.parent]
+    return looked_up(np.append(inherit(own, slices.parent), np.int32(-1)), slices.parent)
 
 
 @shared

@@ -28,6 +28,7 @@ from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct
 from stepscope.trace.forest import rows_of_track
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -100,6 +101,14 @@ class Markers:
             here, following = self.numbers[k], self.numbers[k + 1]
             paused[k] |= self.apart or (here is not None and following is not None and following != here + 1)
         return paused
+
+
+@shared
+def begun_in(trace: Trace, markers: Markers, used: tuple[int, ...]) -> Bools:
+    """Which slices begin in some steps."""
+    step = np.searchsorted(markers.start, trace.slices.start_ns, "right")
+    step -= 1
+    return among(step, used)
 
 
 def find_markers(trace: Trace, activities: list[DeviceActivity], once: OneTimeWork) -> Markers:

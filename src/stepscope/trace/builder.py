@@ -17,6 +17,8 @@ from stepscope.trace.trace import Completeness, Info, Trace
 
 TableT = TypeVar("TableT", bound=t.Table)
 
+_SLICE_TYPES = {declared.name: t.dtype_of(declared) for declared in dataclasses.fields(t.Slices)}
+
 
 class TraceBuilder:
     """Collects the tables of one trace.
@@ -31,6 +33,7 @@ class TraceBuilder:
         self._tracks: list[tuple[Any, ...]] = []
         self._tables: dict[str, t.Table] = {}
         self._slices: dict[str, npt.NDArray[Any]] = {}
+        self._of_few: list[tuple[str, t.I32, npt.NDArray[Any]]] = []
         self._chosen: t.Rows | None = None
         self._origin_ns = 0
         self._flow_points: list[tuple[t.FlowKind, tuple[t.I32, t.I64], tuple[t.I32, t.I64]]] = []
@@ -82,6 +85,10 @@ class TraceBuilder:
         """
         self._slices, self._chosen, self._origin_ns = columns, chosen, origin_ns
 
+    def of_few_slices(self, name: str, positions: t.I32, values: npt.NDArray[Any]) -> None:
+        """Set what few slices have of a column that ``slices`` leaves out, in place of what was set before."""
+        self._of_few.append((name, positions, values))
+
     def table(self, table: t.Table) -> None:
         """Set any other table, with slice ids as positions in the columns given to ``slices``."""
         self._tables[type(table).__name__] = table
@@ -120,10 +127,6 @@ class TraceBuilder:
         check(trace)
         return trace
 
-    def _compact(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A column of the slices alone."""
-        return column if self._chosen is None or len(column) == self._chosen.size else column[self._chosen]
-
     def _bound_flows(self, flows: t.Flows, slices: t.Slices) -> t.Flows:
         columns: tuple[list[Any], ...] = ([flows.kind], [flows.source], [flows.target])
         for kind, source, target in self._flow_points:
@@ -143,12 +146,12 @@ class TraceBuilder:
             )
         )
 
-    def _order(self) -> t.Rows | None:
+    def _order(self, chosen: t.Rows | None) -> t.Rows | None:
         """Slices by track, start, falling duration; ties keep the file's order. None where that is their order."""
         track, start, dur = (self._slices[name] for name in ("track", "start_ns", "dur_ns"))
-        key = _key(self._compact(track), self._compact(start))
+        key = _key(_compact(track, chosen), _compact(start, chosen))
         if key is None:
-            return np.lexsort((-self._compact(dur), self._compact(start), self._compact(track)))
+            return np.lexsort((-_compact(dur, chosen), _compact(start, chosen), _compact(track, chosen)))
         is_sorted = bool((key[1:] >= key[:-1]).all())
         # Files are nearly sorted, and a stable sort of one column profits from it.
         order = np.arange(key.size) if is_sorted else np.argsort(key, kind="stable")
@@ -156,36 +159,58 @@ class TraceBuilder:
         tied = np.flatnonzero(key[1:] == key[:-1])
         rows = np.union1d(tied, tied + 1)
         within = order[rows]
-        longest = dur[within if self._chosen is None or len(dur) == key.size else self._chosen[within]]
+        longest = dur[within if chosen is None or len(dur) == key.size else chosen[within]]
         order[rows] = within[np.lexsort((within, -longest, key[rows]))]
         return None if is_sorted and (order[rows] == rows).all() else order
 
     def _sorted_slices(self, resolution_ns: int) -> tuple[t.Slices, t.I32]:
-        given, chosen = self._slices, self._chosen
-        count = len(given.get("track", ())) if chosen is None else chosen.size
-        if not count:
-            return t.Slices.empty(), np.empty(0, np.int32)
-        order = self._order()
-        new_id = np.arange(count, dtype=np.int32)
-        if order is not None:
-            new_id[order] = new_id.copy()
-            chosen = order if chosen is None else chosen[order]
-        columns: dict[str, npt.NDArray[Any]] = {}
-        for declared in dataclasses.fields(t.Slices):
-            dtype = t.dtype_of(declared)
-            if declared.name in given:
-                # Popped, so that a large trace is never held twice.
-                values = given.pop(declared.name)
-                rows = order if len(values) == count else chosen
-                columns[declared.name] = np.ascontiguousarray(values if rows is None else values[rows], dtype)
-            elif declared.name not in ("depth", "parent"):
-                columns[declared.name] = np.full(count, t.NULL if dtype == np.int64 else -1, dtype)
+        columns, new_id = self._gathered()
+        if not new_id.size:
+            return t.Slices.empty(), new_id
         if self._origin_ns:
             columns["start_ns"] = columns["start_ns"] - self._origin_ns
         tolerance = resolution_ns if resolution_ns > 1 else 1
         placed = columns["track"], columns["start_ns"], columns["dur_ns"]
         columns["parent"], columns["depth"] = nest(*placed, columns["kind"] == t.Kind.STEP, tolerance)
         return t.Slices(**{declared.name: columns[declared.name] for declared in dataclasses.fields(t.Slices)}), new_id
+
+    def _gathered(self) -> tuple[dict[str, npt.NDArray[Any]], t.I32]:
+        """The columns that were given, sorted, and the row of each slice. What was given goes on the way, so that a
+        large trace is never held twice."""
+        given, chosen, self._chosen = self._slices, self._chosen, None
+        count = len(given.get("track", ())) if chosen is None else chosen.size
+        new_id = np.arange(count, dtype=np.int32)
+        columns: dict[str, npt.NDArray[Any]] = {}
+        if not count:
+            return columns, new_id
+        order = self._order(chosen)
+        if order is not None:
+            new_id[order] = new_id.copy()
+        of_chosen = [name for name, values in given.items() if len(values) == count]
+        for name in of_chosen:
+            columns[name] = _taken(name, given.pop(name), order)
+        if chosen is not None and order is not None:
+            chosen = chosen[order]
+        del order
+        for name in list(given):
+            columns[name] = _taken(name, given.pop(name), chosen)
+        for name, dtype in _SLICE_TYPES.items():
+            if name not in (*columns, "depth", "parent"):
+                columns[name] = np.full(count, t.NULL if dtype == np.int64 else -1, dtype)
+        while self._of_few:
+            name, positions, values = self._of_few.pop(0)
+            columns[name][new_id[positions]] = values
+        return columns, new_id
+
+
+def _taken(name: str, values: npt.NDArray[Any], rows: t.Rows | None) -> npt.NDArray[Any]:
+    """Rows of a column of the slices, of the type that it is declared with."""
+    return np.ascontiguousarray(values if rows is None else values[rows], _SLICE_TYPES[name])
+
+
+def _compact(column: npt.NDArray[Any], chosen: t.Rows | None) -> npt.NDArray[Any]:
+    """A column of the slices alone."""
+    return column if chosen is None or len(column) == chosen.size else column[chosen]
 
 
 def _key(track: t.I32, start: t.I64) -> t.I64 | None:

@@ -25,6 +25,8 @@ _FEW_CODES = 64
 """Up to so many rows are looked up one by one."""
 _FEW_PAIRS = 1 << 12
 """Up to so many values times members each is compared with each, at once."""
+_BLOCK = 1 << 16
+"""Rows that are looked up at once."""
 _FEW_MEMBERS = 4
 """Up to so many members a column is compared with each."""
 _FEW_BYTES = 24
@@ -89,7 +91,16 @@ def mapped(
         return _any_of(codes, said.tolist()).astype(dtype, copy=False)
     table = np.zeros(len(strings) + 1, dtype)
     table[used] = values
-    return np.asarray(table[codes], dtype)
+    return looked_up(table, codes)
+
+
+def looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values at some places of a table: ``table[places]`` without a copy of all places, which numpy makes of all
+    that are no ``intp``."""
+    values = np.empty(places.shape, table.dtype)
+    for low in range(0, places.size, _BLOCK):
+        values[low : low + _BLOCK] = table[places[low : low + _BLOCK]]
+    return values
 
 
 def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> Bools:
@@ -120,7 +131,11 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> B
     marks = np.zeros(high - low + 1, np.bool_)
     marks[wanted.astype(np.int64) - low] = True
     # The first and the last mark are of no member: what lies outside is taken to them.
-    marked: Bools = marks.take(np.subtract(values, low, dtype=np.intp), mode="clip")
+    marked = np.empty(values.shape, np.bool_)
+    given, into = values.reshape(-1), marked.reshape(-1)
+    for at in range(0, given.size, _BLOCK):
+        within = np.subtract(given[at : at + _BLOCK], low, dtype=np.intp)
+        marks.take(within, mode="clip", out=into[at : at + _BLOCK])
     return marked
 
 

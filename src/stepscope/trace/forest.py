@@ -103,12 +103,39 @@ def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
 
 @kernel
 def _climb(rows: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
+    row = at = -1
     for i in range(rows.size):
-        j = rows[i]
+        # What was over at a time is over later: points in order of time never climb the same slices twice.
+        j = at if rows[i] == row and times[i] >= times[i - 1] else rows[i]
+        row = rows[i]
         while j >= 0 and start[j] + dur[j] < times[i]:
             j = parent[j]
-        rows[i] = j
+        rows[i] = at = j
     return rows
+
+
+def ladders(parent: I32, chosen: Bools) -> tuple[I32, I32, I32]:
+    """What finds a slice far above another in few steps. Per slice how many enclose it; how many of these and itself
+    are chosen; and one far above it, so that jumping there where that is not too far, and else to its parent, takes
+    about as many steps as a number of slices has binary digits. An outermost slice is above itself."""
+    return _ladders(parent, chosen)
+
+
+@kernel
+def _ladders(parent: I32, chosen: Bools) -> tuple[I32, I32, I32]:
+    # Myers, "An applicative random-access stack" (1983): a jump is as long as the two behind it, where these are alike.
+    n = parent.size
+    depth, count, jump = np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32)
+    for i in range(n):
+        above = parent[i]
+        if above < 0:
+            jump[i], count[i] = i, chosen[i]
+            continue
+        depth[i], count[i] = depth[above] + 1, count[above] + chosen[i]
+        middle = jump[above]
+        alike = depth[above] - depth[middle] == depth[middle] - depth[jump[middle]]
+        jump[i] = jump[middle] if alike else above
+    return depth, count, jump
 
 
 def outermost(chosen: Bools, parent: I32) -> I32:

@@ -3,11 +3,12 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.steps import begun_in
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, mapped, marked
+from stepscope.trace.codes import distinct, mapped, marked
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import Bools, Kind
 from stepscope.units import format_mean, format_ns
@@ -46,8 +47,7 @@ def find(facts: Facts) -> list[Finding]:
         return []
     formatting = _formatting(facts)
     chosen = searches | formatting
-    step = np.searchsorted(facts.markers.start, slices.start_ns, "right") - 1
-    rows = np.flatnonzero(chosen & among(step, facts.used))
+    rows = np.flatnonzero(chosen & begun_in(facts.trace, facts.markers, facts.used))
     spans = {
         track: iv.of(slices, mine)
         for track in distinct(slices.track[rows])

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.steps import begun_in
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import lines_of_calls
@@ -98,8 +99,7 @@ def in_updates(facts: Facts) -> Bools:
 
 def _large(facts: Facts) -> Iterator[Update]:
     slices, strings = facts.trace.slices, facts.trace.strings
-    step = np.searchsorted(facts.markers.start, slices.start_ns, "right") - 1
-    mine = among(step, facts.used) & (slices.track == facts.host.main)
+    mine = begun_in(facts.trace, facts.markers, facts.used) & (slices.track == facts.host.main)
     ranges = mine & mapped(slices.name, strings, lambda name: fusible_optimizer(name) is not None, np.bool_)
     ops = mine & (slices.kind == Kind.HOST_OP)
     cleared = int((mine & mapped(slices.name, strings, is_zero_grad, np.bool_)).sum())

@@ -3,14 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.hot_functions import HotFunction, hot_functions
 from stepscope.analysis.learning import ops_share
 from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN, TOLD_SHARE
+from stepscope.analysis.steps import begun_in
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -35,7 +34,6 @@ from stepscope.diagnosis.rules.callback_time import in_callbacks
 from stepscope.diagnosis.rules.optimizer_loop import in_updates
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
 from stepscope.trace.tables import Bools
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.change import Change
@@ -223,7 +221,7 @@ def _place(facts: Facts, each: HotFunction) -> Where:
 
 def _used(facts: Facts) -> Bools:
     """Which slices begin in the used steps."""
-    return among(np.searchsorted(facts.markers.start, facts.trace.slices.start_ns, "right") - 1, facts.used)
+    return begun_in(facts.trace, facts.markers, facts.used)
 
 
 def _called(facts: Facts, each: HotFunction) -> str:

@@ -10,6 +10,9 @@ from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import mapped
 
+_FEW = 16
+"""Of one event in so many the arguments are looked up one by one."""
+
 
 class ArgumentColumns:
     """Looks arguments up by event; ``rows`` are rising event numbers everywhere."""
@@ -34,18 +37,12 @@ class ArgumentColumns:
         values[at] = argument.ints[known]
         return values
 
-    def last_at(self, key: str, rows: t.Rows) -> t.I64:
-        """The same of one that nothing asks for again: its column is freed."""
-        values = self.at(key, rows)
-        self.events.arguments.pop(key, None)
-        return values
-
-    def external_ids(self, rows: t.Rows) -> t.I64:
-        """The id of the op an event belongs to; 2021 wrote it in lower case."""
-        new = self.at("External id", rows)
-        if len(self.rows("external id")) == 0:
-            return new
-        return np.where(new == t.NULL, self.at("external id", rows), new)
+    def of_slices(self, key: str, slice_id: t.I32) -> tuple[t.I32, t.I64]:
+        """The slices that have an integer argument, and its values."""
+        argument = self.events.argument(key)
+        slices = slice_id[argument.rows]
+        told = (slices >= 0) & (argument.ints != t.NULL)
+        return (slices, argument.ints) if told.all() else (slices[told], argument.ints[told])
 
     def correlations(self, rows: t.Rows) -> t.I64:
         """The id that a launch and its device ops share; XLA spells it its own way."""
@@ -81,8 +78,12 @@ class ArgumentColumns:
         values[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, _number, np.float64)
         return values
 
-    def _places(self, rows: t.Rows, of: t.I32) -> tuple[t.I32, t.Rows | slice]:
+    def _places(self, rows: t.Rows, of: t.I32) -> tuple[t.Rows | t.I32, t.Rows | slice]:
         """Where the members of one list stand in another: positions in ``rows``, positions in ``of``."""
+        if rows.size * _FEW < len(self.events):
+            place = np.minimum(np.searchsorted(of, rows.astype(np.int32)), of.size - 1)
+            has = of[place] == rows
+            return np.flatnonzero(has), place[has]
         if self._looked_up[0] is not rows:  # Mostly all slices: one argument after another is asked for.
             place = np.full(len(self.events), -1, np.int32)
             place[rows] = np.arange(rows.size, dtype=np.int32)

@@ -12,7 +12,7 @@ from stepscope.formats.chrome.arguments import ArgumentColumns
 from stepscope.formats.chrome.arrows import FLOW_KINDS, arrows
 from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.samples import series_names
-from stepscope.formats.chrome.sorting import ChromeFate, Sorting
+from stepscope.formats.chrome.sorting import POINTS, Fate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import among
@@ -20,6 +20,15 @@ from stepscope.trace.trace import Completeness, Device, Info, Loss
 
 Identifier = int | str | None
 Lane = tuple[Identifier, Identifier]
+
+_ID_COLUMNS = {
+    "correlation_id": "correlation",
+    "correlation": "correlation",
+    "external id": "external_id",
+    "External id": "external_id",
+}
+"""Arguments of which few slices have any, and their column: of two that an event has the latter counts. XLA spells the
+id that a launch and its device ops share its own way; the op that an event belongs to was written so in 2021."""
 
 
 class Conversion(ABC):
@@ -34,7 +43,7 @@ class Conversion(ABC):
         self.builder = TraceBuilder(self.events.strings)
         self.columns = ArgumentColumns(self.events, self.builder)
         self.fate = self.fate_of_events()
-        self.rows = np.flatnonzero(self.fate.slices)
+        self.rows = np.flatnonzero(self.fate == Fate.SLICE)
         """The events that are slices."""
         self.slice_id = np.full(len(self.events), -1, np.int32)
         self.slice_id[self.rows] = np.arange(self.rows.size, dtype=np.int32)
@@ -44,32 +53,32 @@ class Conversion(ABC):
 
     def filled(self) -> Filled:
         """Make all tables."""
-        fate = self.fate
         launched = self.tables()
-        self._points(np.flatnonzero(fate.counters), np.flatnonzero(fate.instants))
-        repeated, connected = self._flows(fate.flows, launched)
+        self._points()
+        repeated, connected = self._flows(launched)
         info = self.info()
         self._slices()  # last: what the other tables need for a moment is free again
+        of = np.bincount(self.fate, minlength=len(Fate)).tolist()
         counts = {
-            "slices": self.rows.size + fate.ends.sum(),
-            "memory": fate.memory.sum(),
-            "counters": fate.counters.sum(),
-            "instants": fate.instants.sum(),
+            "slices": of[Fate.SLICE] + of[Fate.END],
+            "memory": of[Fate.MEMORY],
+            "counters": of[Fate.COUNTER],
+            "instants": of[Fate.INSTANT],
             "launches": repeated,
             "flows": connected,
-            "metadata": fate.metadata.sum(),
+            "metadata": of[Fate.METADATA],
         }
         completeness = Completeness(
             len(self.events) + sum(d.lost_events for d in self.events.damages),
-            {name: int(n) for name, n in counts.items() if n},
+            {name: n for name, n in counts.items() if n},
             tuple(self.sorting.losses),
         )
         return partial(self.builder.build, info, completeness)
 
     # --- what a dialect says --------------------------------------------------------------------------------------
 
-    def fate_of_events(self) -> ChromeFate:
-        """Which events become what."""
+    def fate_of_events(self) -> t.U8:
+        """The ``Fate`` of every event."""
         return self.sorting.fate
 
     @abstractmethod
@@ -113,7 +122,7 @@ class Conversion(ABC):
         """The names that metadata events (``thread_name``, ``process_name``) give to lanes."""
         e = self.events
         argument = e.argument("name")
-        wanted = (self.sorting.named(metadata) & self.sorting.fate.metadata)[argument.rows]
+        wanted = (self.sorting.named(metadata) & (self.sorting.fate == Fate.METADATA))[argument.rows]
         names: dict[Lane, str] = {}
         for row, number, raw in zip(
             argument.rows[wanted].tolist(), argument.ints[wanted].tolist(), argument.texts[wanted].tolist(), strict=True
@@ -138,11 +147,8 @@ class Conversion(ABC):
     # --- tables ---------------------------------------------------------------------------------------------------
 
     def _origin(self) -> int:
-        fate, stamps = self.fate, self.events.ts_ns
-        if self.rows.size:
-            return int(stamps[self.rows].min())
-        timed = fate.memory | fate.counters | fate.instants
-        return int(stamps[timed].min()) if timed.any() else 0
+        timed = self.fate == Fate.SLICE if self.rows.size else among(self.fate, POINTS)
+        return int(self.events.ts_ns.min(where=timed, initial=np.iinfo(np.int64).max)) if timed.any() else 0
 
     def _slices(self) -> None:
         e, rows = self.events, self.rows
@@ -155,14 +161,15 @@ class Conversion(ABC):
             name=self.names(rows),
             kind=self.kinds,
             category=e.category,
-            correlation=self.columns.correlations(rows),
-            external_id=self.columns.external_ids(rows),
             offset=e.offset,
         )
+        for key, column in _ID_COLUMNS.items():
+            self.builder.of_few_slices(column, *self.columns.of_slices(key, self.slice_id))
 
-    def _points(self, counters: t.Rows, instants: t.Rows) -> None:
+    def _points(self) -> None:
         """Counters, a row per series, and instants."""
         e = self.events
+        counters, instants = (np.flatnonzero(self.fate == fate) for fate in (Fate.COUNTER, Fate.INSTANT))
         self.builder.table(
             t.Instants(
                 time_ns=e.ts_ns[instants] - self.origin,
@@ -183,10 +190,10 @@ class Conversion(ABC):
             )
         )
 
-    def _flows(self, is_flow: t.Bools, launched: t.I64) -> tuple[int, int]:
+    def _flows(self, launched: t.I64) -> tuple[int, int]:
         """Arrows become flows, but for those of launches, which repeat what correlation already says."""
         e = self.events
-        rows = np.flatnonzero(is_flow)
+        rows = np.flatnonzero(self.fate == Fate.FLOW)
         kinds = np.array([FLOW_KINDS.get(text.lower(), t.FlowKind.ARROW) for text in e.strings] + [t.FlowKind.ARROW])
         launches = kinds[e.category[rows]] == -1
         repeats = launches & np.isin(self.columns.at("id", rows), launched)
@@ -200,7 +207,7 @@ class Conversion(ABC):
                 (self.track_of(end), at[of_kind] - self.origin),
             )
         connected = np.union1d(source, target)
-        open_ended = is_flow.copy()
+        open_ended = self.fate == Fate.FLOW
         open_ended[rows[repeats]] = False
         open_ended[connected] = False
         self.sorting.lose(open_ended, "flow_open", "flow arrows that end in nothing this profile holds", lost=False)

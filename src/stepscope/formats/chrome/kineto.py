@@ -20,6 +20,7 @@ from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.kineto_kinds import kinds_of
 from stepscope.formats.chrome.launches import by_correlation, set_launches
 from stepscope.formats.chrome.python_lines import frames_of, looks_of
+from stepscope.formats.chrome.sorting import Fate
 from stepscope.formats.chrome.xla_tables import xla_ops
 from stepscope.names.versions import Range, of_kineto
 from stepscope.regex import regex
@@ -84,15 +85,15 @@ class _Conversion(Conversion):
         return of_kineto(categories, e.header.keys())
 
     def tables(self) -> t.I64:
+        self.builder.table(frames_of(self))  # first: most events are frames, and their numbers are free again
         launched = self._device_ops()
         self._host_ops()
-        self.builder.table(frames_of(self))
         if self._own is None:
             self.builder.table(looks_of(self, schema.epoch_of(self.events.header, self.origin)))
         elif self._own.looks is not None:
             self.builder.table(own.stated_looks(self, self._own.looks))
         self._device_waits()
-        self._memory(np.flatnonzero(self.sorting.fate.memory))
+        self._memory(np.flatnonzero(self.fate == Fate.MEMORY))
         self._impossible_devices()
         self._unknown_categories()
         self.builder.table(own.stated_marks(self))
@@ -111,18 +112,15 @@ class _Conversion(Conversion):
         if self._own is not None:
             return  # our own files state the kind
         e, rows = self.events, self.rows
-        codes, first, counts = np.unique(e.category[rows], return_index=True, return_counts=True)
-        for code, at, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
+        categories = e.category[rows]
+        held = used_codes(categories, len(e.strings)).tolist()
+        for code in [-1, *held] if categories.min(initial=0) < 0 else held:
             name = e.strings[code] if code >= 0 else "none"
             if name.lower() not in schema.CATEGORIES:
-                self.sorting.losses.append(
-                    Loss(
-                        "category_unknown",
-                        count,
-                        f"events of unknown category {name!r}, kept as other",
-                        int(e.offset[rows[at]]),
-                    )
-                )
+                which = categories == code
+                text = f"events of unknown category {name!r}, kept as other"
+                first = int(e.offset[rows[which.argmax()]])
+                self.sorting.losses.append(Loss("category_unknown", int(which.sum()), text, first))
 
     # --- tables ---------------------------------------------------------------------------------------------------
 

@@ -12,14 +12,15 @@ import numpy as np
 
 from stepscope.formats.beside.looks import looked_of
 from stepscope.formats.chrome.conversion import Conversion
-from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.kineto_schema import LINES
 from stepscope.formats.chrome.own import BEGUN, CALL_LINE
 from stepscope.names.frames import of_the_profiler
 from stepscope.regex import regex
 from stepscope.trace import tables as t
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped, marked
 
+_FRAMES = (t.Kind.PYTHON_FRAME, t.Kind.MODULE)
+_ID = "Python id"
 _FIRST_FRAMES = 1 << 10
 """Of a thread's frames so many are sorted first: stacks are seldom deeper."""
 _LINE = regex(r"\((\d{1,9})\): ")
@@ -27,20 +28,17 @@ _LINE = regex(r"\((\d{1,9})\): ")
 
 def frames_of(conversion: Conversion) -> t.Frames:
     """The frames of which more is known than their name."""
-    rows = conversion.rows_of(t.Kind.PYTHON_FRAME, t.Kind.MODULE)
-    columns = conversion.columns
+    rows, columns = conversion.rows_of(*_FRAMES), conversion.columns
     if conversion.rows_with(CALL_LINE, BEGUN).size:
         line, before = columns.at(CALL_LINE, rows), columns.at(BEGUN, rows) == t.Begun.BEFORE
+        known = (line != t.NULL) | before
+        rows, line, before = rows[known], line[known], before[known]
     else:
-        ids = columns.last_at("Python id", rows)
-        line = _given(conversion, ids)
-        before = _before(conversion, rows, ids)
-        _told_by_callers(conversion, rows, before, line)
-    known = (line != t.NULL) | before
+        rows, line, before = _told(conversion, rows)
     return t.Frames(
-        slice=conversion.slice_id[rows[known]],
-        call_line=line[known],
-        begun=np.where(before[known], np.uint8(t.Begun.BEFORE), np.uint8(t.Begun.CALLED)),
+        slice=conversion.slice_id[rows],
+        call_line=line,
+        begun=np.where(before, np.uint8(t.Begun.BEFORE), np.uint8(t.Begun.CALLED)),
     )
 
 
@@ -65,60 +63,74 @@ def looks_of(conversion: Conversion, epoch_ns: int | None) -> t.Looks:
     )
 
 
-def _given(conversion: Conversion, ids: t.I64) -> t.I64:
-    """The lines that PyTorch recorded, by the numbers of the calls."""
-    line = np.full(ids.size, t.NULL, np.int64)
+def _told(conversion: Conversion, rows: t.Rows) -> tuple[t.Rows, t.I64, t.Bools]:
+    """The frames that PyTorch tells more of: the lines of their calls, and which ran when recording began."""
+    calls, lines = _given(conversion)
+    begun = _before(conversion, rows)
+    conversion.events.arguments.pop(_ID, None)  # Of every frame, and nothing asks again.
+    chosen = np.union1d(calls, begun)
+    line = np.full(chosen.size, t.NULL, np.int64)
+    line[np.searchsorted(chosen, calls)] = lines
+    before = marked(np.searchsorted(chosen, begun), chosen.size)
+    _told_by_callers(conversion, chosen, before, line)
+    return chosen, line, before
+
+
+def _given(conversion: Conversion) -> tuple[t.Rows, t.I64]:
+    """The frames of which PyTorch recorded the line of the call, by the numbers of the calls."""
+    none = np.empty(0, np.intp), np.empty(0, np.int64)
     column = conversion.events.header.get(LINES)
     calls = column.get("calls") if isinstance(column, dict) else None
     try:
         lines = np.array(msgspec.convert(calls, list[int]), np.int64)
     except (msgspec.ValidationError, OverflowError):
-        return line
-    known = (ids >= 1) & (ids <= lines.size)
-    line[known] = lines[ids[known] - 1]
-    line[(line <= 0) | (line >= 1 << 31)] = t.NULL
-    return line
+        return none
+    argument = conversion.events.argument(_ID)
+    known = np.flatnonzero((argument.ints >= 1) & (argument.ints <= lines.size))
+    events, line = argument.rows[known], lines[argument.ints[known] - 1]
+    told = (line > 0) & (line < 1 << 31) & (conversion.slice_id[events] >= 0) & among(conversion.kinds[events], _FRAMES)
+    return events[told].astype(np.intp), line[told]
 
 
-def _before(conversion: Conversion, rows: t.Rows, ids: t.I64) -> t.Bools:
+def _before(conversion: Conversion, rows: t.Rows) -> t.Rows:
     """Which frames ran when recording began: on the thread that began it all around the profiler's own, down to the
     innermost of these; on any other those that began before anything else did there, as threads stand still
     meanwhile."""
     e = conversion.events
-    none = np.zeros(rows.size, np.bool_)
-    starts = mapped(e.name[rows], e.strings, of_the_profiler, np.bool_)
-    if not starts.any():
-        return none
+    starts: t.Rows = rows[mapped(e.name[rows], e.strings, of_the_profiler, np.bool_)]
+    if not starts.size:
+        return starts
     lane = e.lane[rows]
-    for first in dict.fromkeys(lane[_in_order(e, rows, ids, np.flatnonzero(starts))].tolist()):
-        mine, chain = _begun(e, rows, ids, (starts, np.flatnonzero(lane == first)))
+    for first in dict.fromkeys(e.lane[_in_order(conversion, starts)].tolist()):
+        mine, chain = _begun(conversion, rows[lane == first])
         if chain:
-            begun = none.copy()
-            begun[mine[:chain]] = True
-            after = mine[chain : chain + 1]
-            last = mine[chain - 1]
-            until = int(e.ts_ns[rows[last]] + e.dur_ns[rows[last]])
-            until = min([until, *e.ts_ns[rows[after]].tolist()])
-            begun |= (lane != first) & (e.ts_ns[rows] < until)
+            after, last = mine[chain : chain + 1], mine[chain - 1]
+            until = min([int(e.ts_ns[last] + e.dur_ns[last]), *e.ts_ns[after].tolist()])
+            others = rows[lane != first]
+            begun: t.Rows = np.union1d(mine[:chain], others[e.ts_ns[others] < until])
             return begun
-    return none
+    return starts[:0]
 
 
-def _in_order(e: RawEvents, rows: t.Rows, ids: t.I64, chosen: t.Rows) -> t.Rows:
-    """Frames (places in ``rows``) as they began, those that hold others first."""
-    of = rows[chosen]
-    return chosen[np.lexsort((ids[chosen], -e.dur_ns[of], e.ts_ns[of]))]
+def _in_order(conversion: Conversion, frames: t.Rows) -> t.Rows:
+    """Frames as they began, those that hold others first."""
+    e, ids = conversion.events, conversion.columns.at(_ID, frames)
+    ordered: t.Rows = frames[np.lexsort((ids, -e.dur_ns[frames], e.ts_ns[frames]))]
+    return ordered
 
 
-def _begun(e: RawEvents, rows: t.Rows, ids: t.I64, of_thread: tuple[t.Bools, t.Rows]) -> tuple[t.Rows, int]:
+def _begun(conversion: Conversion, frames: t.Rows) -> tuple[t.Rows, int]:
     """A thread's frames in order, as many as tell how many of them ran when recording began; and that number."""
-    starts, frames = of_thread
-    stamps = e.ts_ns[rows[frames]]
+    e = conversion.events
     many = _FIRST_FRAMES
     while True:
-        early = frames if many >= frames.size else frames[stamps <= np.partition(stamps, many)[many]]
-        mine = _in_order(e, rows, ids, early)
-        count, chain = _chain(starts[mine], e.ts_ns[rows[mine]], e.dur_ns[rows[mine]])
+        early = frames
+        if many < frames.size:
+            stamps = e.ts_ns[frames]
+            early = frames[stamps <= np.partition(stamps, many)[many]]
+        mine = _in_order(conversion, early)
+        of_profiler = mapped(e.name[mine], e.strings, of_the_profiler, np.bool_)
+        count, chain = _chain(of_profiler, e.ts_ns[mine], e.dur_ns[mine])
         if count < mine.size or early is frames:
             return mine, chain
         many *= many

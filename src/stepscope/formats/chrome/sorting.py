@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.pairs import ASYNC_END, END, is_phase, paired
 from stepscope.formats.limits import FAR_NS
-from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Loss
 
@@ -20,18 +20,23 @@ _BLOCK = 1 << 16
 """Events whose times are looked at at once."""
 
 
-@record
-class ChromeFate:
-    """Which events become what; the rest is counted as lost."""
+class Fate(IntEnum):
+    """What becomes of an event."""
 
-    slices: t.Bools
-    memory: t.Bools
-    counters: t.Bools
-    instants: t.Bools
-    flows: t.Bools
-    metadata: t.Bools
-    ends: t.Bools
-    """Events that gave a slice its duration."""
+    LOST = 0
+    """Counted, with what else is lost."""
+    SLICE = 1
+    MEMORY = 2
+    COUNTER = 3
+    INSTANT = 4
+    FLOW = 5
+    METADATA = 6
+    END = 7
+    """It gave a slice its duration."""
+
+
+POINTS = (Fate.MEMORY, Fate.COUNTER, Fate.INSTANT)
+"""Fates of events with a time and no duration."""
 
 
 class Sorting:
@@ -52,8 +57,8 @@ class Sorting:
         self.losses += [Loss("reader", 1, notice) for notice in events.notices]
 
     @cached_property
-    def fate(self) -> ChromeFate:
-        """Where every event goes; what goes nowhere is counted in ``losses``."""
+    def fate(self) -> t.U8:
+        """The ``Fate`` of every event; what is lost is counted in ``losses``."""
         e = self.events
         is_x, is_i = e.phase == ord("X"), is_phase(e, INSTANTS)
         is_c, is_meta = e.phase == ord("C"), e.phase == ord("M")
@@ -81,17 +86,16 @@ class Sorting:
         self.lose((e.phase == 0) & said, "phase_missing", "events that do not say what they are (`ph`)")
         self.lose((e.phase == 0) & ~said, "event_empty", "empty events", lost=False)
         good = near & has_name
-        is_memory = is_i & good & self.named("[memory]")
         slices = is_x & good & (e.dur_ns >= 0)
-        return ChromeFate(
-            slices=slices,
-            memory=is_memory,
-            counters=is_c & good,
-            instants=is_i & good & ~is_memory,
-            flows=is_flow,
-            metadata=is_meta,
-            ends=self._ends(is_end, slices),
-        )
+        fate = np.full(len(e), Fate.LOST, np.uint8)
+        fate[slices] = Fate.SLICE
+        fate[is_c & good] = Fate.COUNTER
+        fate[is_i & good] = Fate.INSTANT
+        fate[is_i & good & self.named("[memory]")] = Fate.MEMORY
+        fate[is_flow] = Fate.FLOW
+        fate[is_meta] = Fate.METADATA
+        fate[self._ends(is_end, slices)] = Fate.END
+        return fate
 
     def _ends(self, is_end: t.Bools, slices: t.Bools) -> t.Bools:
         """Ends whose begin became a slice; the others, and begins without an end, are counted."""
@@ -134,7 +138,7 @@ class Sorting:
     @property
     def resolution_ns(self) -> int:
         """The grain of the times: whole microseconds where every one is."""
-        e, rows = self.events, np.flatnonzero(self.fate.slices)
+        e, rows = self.events, np.flatnonzero(self.fate == Fate.SLICE)
         blocks = [rows[low : low + _BLOCK] for low in range(0, rows.size, _BLOCK)]
         whole = not any((e.ts_ns[block] % 1000).any() or (e.dur_ns[block] % 1000).any() for block in blocks)
         return 1000 if whole and blocks else 1

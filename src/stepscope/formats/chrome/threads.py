@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from stepscope.formats.chrome.conversion import Conversion, Identifier
+from stepscope.formats.chrome.sorting import POINTS, Fate
 from stepscope.trace import tables as t
+from stepscope.trace.codes import among
 
 
 def process_names(conversion: Conversion) -> dict[Identifier, str]:
@@ -35,9 +37,9 @@ def host_track(
 
 def tracks_of_lanes(conversion: Conversion, make: Callable[[int, bool], int]) -> t.I32:
     """Lane -> track, made by ``make(lane, whether it holds slices)``; -1 for lanes that only have a name."""
-    e, fate = conversion.events, conversion.fate
+    e = conversion.events
     held = np.bincount(e.lane[conversion.rows], minlength=len(e.lanes)) > 0
-    used = np.bincount(e.lane[fate.slices | fate.counters | fate.instants | fate.memory], minlength=len(e.lanes)) > 0
+    used = np.bincount(e.lane[among(conversion.fate, (Fate.SLICE, *POINTS))], minlength=len(e.lanes)) > 0
     return np.array([make(lane, bool(held[lane])) if used[lane] else -1 for lane in range(len(e.lanes))], np.int32)
 
 

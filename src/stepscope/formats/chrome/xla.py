@@ -18,7 +18,7 @@ from stepscope.formats.chrome.events import Filled, RawEvents
 from stepscope.formats.chrome.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.formats.chrome.kineto_schema import describe_run
 from stepscope.formats.chrome.launches import by_correlation, set_launches
-from stepscope.formats.chrome.sorting import ChromeFate
+from stepscope.formats.chrome.sorting import Fate
 from stepscope.formats.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.formats.chrome.xla_tables import device_ops, xla_ops
 from stepscope.formats.xla_details import is_copy, is_memset
@@ -130,12 +130,12 @@ class _Conversion(Conversion):
         runs[np.unique(e.lane[self.columns.rows("step_num")])] = True
         return runs
 
-    def fate_of_events(self) -> ChromeFate:
+    def fate_of_events(self) -> t.U8:
         """Host events without a duration are instants: the export gives each event at least a picosecond."""
         fate = self.sorting.fate
-        point = fate.slices & (self.events.dur_ns == 0) & self.on_host[self.events.lane]
+        point = (fate == Fate.SLICE) & (self.events.dur_ns == 0) & self.on_host[self.events.lane]
         point[self.columns.rows("hlo_op")] = False
-        return dataclasses.replace(fate, slices=fate.slices & ~point, instants=fate.instants | point)
+        return np.where(point, np.uint8(Fate.INSTANT), fate)
 
     # --- kinds ----------------------------------------------------------------------------------------------------
 
