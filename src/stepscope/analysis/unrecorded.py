@@ -26,6 +26,7 @@ from stepscope.analysis.waits import awaited_ends
 from stepscope.names.calls import CallRole, call_role
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, distinct, mapped
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -84,7 +85,7 @@ class _Device:
 
     def _blocked(self, begin: I64, end: I64, op: I32) -> iv.Intervals:
         """When the thread that then launches was blocked in a wait for the device."""
-        waits = self._waits()
+        waits = _waits(self.host)
         blocked = []
         for thread in distinct(self.activity.thread[op]):
             mine = self.activity.thread[op] == thread
@@ -96,15 +97,6 @@ class _Device:
         start, stop = iv.joined(blocked)
         long = stop - start >= UNRECORDED_NS
         return self._alone((start[long], stop[long]))
-
-    def _waits(self) -> I32:
-        """Calls that block until the device got somewhere, but for copies to it, whose data the host may be staging."""
-        trace, slices = self.trace, self.trace.slices
-        waits = self.host.waits.slice
-        runtime = among(slices.kind[waits], (Kind.SYNC, Kind.RUNTIME_CALL))
-        ops = trace.device_ops
-        sends = np.unique(ops.launch[(ops.direction != Direction.D2H) & (ops.launch >= 0)])
-        return np.asarray(waits[runtime & ~among(waits, sends)])
 
     def _alone(self, spans: iv.Intervals) -> iv.Intervals:
         """Spans, of time in which this device does nothing, in which no other was at work: it may be what was waited
@@ -153,3 +145,12 @@ def _times_told(trace: Trace) -> I64:
 
 def _tells_to_wait(name: str) -> bool:
     return call_role(name) is CallRole.STREAM_WAIT or "LaunchHostFunc" in name
+
+
+@shared
+def _waits(host: HostActivity) -> I32:
+    """Calls that block until a device got somewhere, but for copies to it, whose data the host may be staging."""
+    waits, ops = host.waits.slice, host.trace.device_ops
+    runtime = among(host.trace.slices.kind[waits], (Kind.SYNC, Kind.RUNTIME_CALL))
+    sends = np.unique(ops.launch[(ops.direction != Direction.D2H) & (ops.launch >= 0)])
+    return np.asarray(waits[runtime & ~among(waits, sends)])

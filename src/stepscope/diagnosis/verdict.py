@@ -204,7 +204,8 @@ def _steps_that_lose(facts: Facts, causes: tuple[Category, ...]) -> int:
         rows = facts.used_rows(account)
         for row, lost in zip(rows, account.parts[rows][:, codes].sum(axis=1).tolist(), strict=True):
             per_step[account.rows.steps[row] or 0] += lost
-    return sum(2 * lost * len(per_step) >= sum(per_step.values()) for lost in per_step.values())
+    total = sum(per_step.values())
+    return sum(2 * lost * len(per_step) >= total for lost in per_step.values())
 
 
 def _before_first_op(facts: Facts) -> int:

@@ -144,8 +144,8 @@ def start_up(facts: Facts) -> Notice | None:
 
 def _apart(facts: Facts) -> list[int]:
     """Steps that are not used: all but those slow for what comes back."""
-    again = {each.step for each in facts.slow if not each.once}
-    return [step for step in range(len(facts.markers)) if step not in facts.used and step not in again]
+    usual = {*facts.used, *(each.step for each in facts.slow if not each.once)}
+    return [step for step in range(len(facts.markers)) if step not in usual]
 
 
 def done_once(facts: Facts) -> Notice | None:

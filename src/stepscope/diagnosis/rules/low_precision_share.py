@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.kernels import PrecisionShares, precision_of
+from stepscope.analysis.kernels import KernelTable, KernelUse, PrecisionShares, precision_of
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.diagnosis.matrix_work import (
@@ -47,9 +47,11 @@ Below this share of kernel time in 16 bits or fewer, precision is worth a findin
 def find(facts: Facts) -> list[Finding]:
     """At most one finding per device."""
     findings = []
+    uses: dict[int, list[KernelUse]] = {}
+    for use in facts.kernels.uses:
+        uses.setdefault(use.device, []).append(use)
     for work in matrix_works(facts):
-        device = work.work.activity.device
-        precision = precision_of(type(facts.kernels)(tuple(u for u in facts.kernels.uses if u.device == device)))
+        precision = precision_of(KernelTable(tuple(uses.get(work.work.activity.device, ()))))
         if not work.uses(unused_of(work)) and _is_wide(precision) and work.uses(is_wide):
             findings.append(_finding(work, precision))
     return findings
