@@ -20,7 +20,7 @@ from stepscope.names.hosts import step_marker
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, marked, used_codes
+from stepscope.trace.codes import among, distinct, marked, united, used_codes
 from stepscope.trace.forest import holding, inherit, on_host_threads
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -174,7 +174,7 @@ def _without_number(name: str) -> str:
 def _led(trace: Trace, host: HostActivity, activities: Sequence[DeviceActivity]) -> frozenset[int]:
     """Threads that launch while the main one does not, for most of what they launch; autograd's are known to."""
     slices, threads = trace.slices, set(host.backward)
-    calls = np.unique(np.concatenate([np.empty(0, np.int32), *(a.call[a.launched] for a in activities)]))
+    calls = united(np.concatenate([np.empty(0, np.int32), *(a.call[a.launched] for a in activities)]))
     launches = marked(calls, len(slices))
     gives = launches | ((slices.kind == Kind.HOST_OP) & holding(launches, slices.parent))
     gives |= among(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC))

@@ -50,7 +50,7 @@ from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct
+from stepscope.trace.codes import among, distinct, united
 from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -238,7 +238,7 @@ class Facts:
     def prologues(self) -> Prologues:
         """The way of compiled code to its first launch."""
         calls = [activity.call[activity.launched] for activity in self.activities]
-        launches = np.unique(np.concatenate([*calls, np.empty(0, np.int32)]))
+        launches = united(np.concatenate([*calls, np.empty(0, np.int32)]))
         return prologues(self.trace, self.launching_tracks, launches)
 
     @cached_property

@@ -18,7 +18,7 @@ from stepscope.analysis.peaks import best_flops, device_peaks
 from stepscope.analysis.roofline import OpRoof, Work, op_roofs
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.record import record
-from stepscope.trace.codes import distinct
+from stepscope.trace.codes import distinct, without
 from stepscope.trace.sparse import PerSlice
 from stepscope.trace.tables import F64, I64, NULL, Rows
 
@@ -58,7 +58,7 @@ def fused(work: Work, rows: Rows, first: Rows, wished_ns: F64, least: F64) -> Fa
     total = np.add.reduceat(now, first)
     left = np.clip(wished_ns, least, total) / np.maximum(total, 1)
     size = np.diff(np.append(first, len(rows)))
-    replaced = np.setdiff1d(rows, rows[first])
+    replaced = without(rows, rows[first])
     return Faster(work, rows, np.rint(now * np.repeat(left, size)).astype(np.int64), replaced)
 
 

@@ -16,7 +16,7 @@ from stepscope.names.kernels import Family, describe
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, united
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, U8, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -81,10 +81,10 @@ def _copies(name: str) -> bool:
 
 def asking(trace: Trace, activity: DeviceActivity, ops: Rows) -> iv.Intervals:
     """When a host thread asked for these copies: in the op that copies, else in the call."""
-    slices, calls = trace.slices, np.unique(activity.call[ops])
+    slices, calls = trace.slices, united(activity.call[ops])
     asks = (slices.kind == Kind.HOST_OP) & mapped(slices.name, trace.strings, _is_asking, np.bool_)
     outer = outermost(asks, slices.parent)[calls]
-    rows = np.unique(np.where(outer >= 0, outer, calls))
+    rows = united(np.where(outer >= 0, outer, calls))
     return iv.of(slices, rows)
 
 

@@ -14,7 +14,7 @@ from stepscope.names.remembered import remembered
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.record import record
 from stepscope.regex import regex
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, united, without
 from stepscope.trace.forest import inherit, is_outermost, on_host_threads, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows
@@ -131,7 +131,7 @@ def _handed_on(trace: Trace, inputs: Bools, elsewhere: Bools) -> I32:
         handed[flows.target[new]] = flows.source[new]
         ranges = ranges.copy()
         ranges[flows.target[new]] = True
-        rows = np.setdiff1d(rows, new) if new.size else new
+        rows = without(rows, new) if new.size else new
     return handed
 
 
@@ -148,7 +148,7 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     chosen[rows] = rows
     around = inherit(chosen, slices.parent)
     inside = np.flatnonzero(around >= 0)
-    named = np.union1d(annotated, rows[~among(rows, around[annotated])])
+    named = united(annotated, rows[~among(rows, around[annotated])])
     total = int(slices.dur_ns[rows].sum())
     return InputRanges(
         slices=tuple(named.tolist()),

@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import MARKED_INSIDE_LEAST, ROUNDED_NS
 from stepscope.names.frames import of_the_profiler
-from stepscope.trace.codes import among, distinct, mapped
+from stepscope.trace.codes import among, distinct, mapped, united
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I64, Bools, Kind, Rows, TrackKind
 
@@ -32,7 +32,7 @@ def marked_inside(facts: Facts) -> float:
         if facts.trace.tracks.kind[track] != TrackKind.HOST_THREAD:
             continue
         mine = tracks == track
-        times = np.unique(np.concatenate([markers.start[mine], markers.end[mine]]))
+        times = united(np.concatenate([markers.start[mine], markers.end[mine]]))
         edges += times.size
         inside += int(_inside(facts, track, times).sum())
     return inside / edges if inside >= MARKED_INSIDE_LEAST else 0.0

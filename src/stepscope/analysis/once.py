@@ -17,7 +17,7 @@ from stepscope.names.calls import CallRole, call_role, is_runtime_call, sets_up
 from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, mapped
+from stepscope.trace.codes import among, distinct, mapped, united, without
 from stepscope.trace.forest import on_host_threads
 from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -205,7 +205,7 @@ def _first_launches(trace: Trace, activities: list[DeviceActivity], idle: _Idle)
         )
         calls, names = calls[launches], slices.name[activity.slice[launched]][launches]
         first = np.unique(calls[np.unique(names, return_index=True)[1]])
-        later = np.setdiff1d(calls, first)
+        later = without(calls, first)
         usual = float(np.median(slices.dur_ns[later])) if later.size else 0.0
         first = first[slices.dur_ns[first] >= max(FIRST_LAUNCH_NS, FIRST_LAUNCH_TIMES * usual)]
         slow = np.append(slow, first[idle.during(slices.start_ns[first], (slices.start_ns + slices.dur_ns)[first])])
@@ -228,9 +228,9 @@ def _set_up_calls(trace: Trace, calls: I32, begun: int | None, idle: _Idle) -> l
     named = rows[mapped(slices.name[rows], trace.strings, sets_up, np.bool_)]
     long = calls[slices.dur_ns[calls] >= SET_UP_NS]
     long = long[mapped(slices.name[long], trace.strings, is_runtime_call, np.bool_)]
-    long = np.setdiff1d(long, trace.launches.call)
+    long = without(long, trace.launches.call)
     chosen = [row for row in long.tolist() if _sets_up(trace, row, calls, begun)]
-    candidates = np.union1d(named, np.array(chosen, np.int32)).astype(np.int32)
+    candidates = united(named, np.array(chosen, np.int32)).astype(np.int32)
     still = idle.during(slices.start_ns[candidates], (slices.start_ns + slices.dur_ns)[candidates])
     return candidates[still].tolist() if begun is not None else []
 

@@ -8,7 +8,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, call_role
 from stepscope.record import record
-from stepscope.trace.codes import among, mapped, marked
+from stepscope.trace.codes import among, mapped, marked, united
 from stepscope.trace.tables import NULL, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -75,6 +75,6 @@ def _holes(trace: Trace) -> float:
     CUDA numbers every API call; the cheap queries that Kineto leaves out make holes of up to a few dozen ids.
     """
     slices = trace.slices
-    ids = np.unique(slices.correlation[among(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION))])
+    ids = united(slices.correlation[among(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION))])
     steps = np.diff(ids[ids != NULL])
     return float((steps > CORRELATION_HOLE).mean()) if steps.size >= FEWEST_CALLS else 0.0

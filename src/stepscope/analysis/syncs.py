@@ -20,7 +20,7 @@ from stepscope.names.sync_hints import SyncHint, frame_hint, hands_on_wait, sync
 from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, grouped
+from stepscope.trace.codes import among, distinct, grouped, united
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -116,7 +116,7 @@ def _owner(trace: Trace, locator: Locator, host: HostActivity, markers: Markers,
 
 def _at_the_edge(trace: Trace, host: HostActivity, markers: Markers, waits: Rows) -> Bools:
     """Which waits have no launch between them and the beginning or the end of their step."""
-    launches = np.sort(trace.slices.start_ns[np.unique(trace.launches.call)])
+    launches = np.sort(trace.slices.start_ns[united(trace.launches.call)])
     start, end = host.waits.start[waits], host.waits.end[waits]
     step = np.searchsorted(markers.start, start, "right")
     begun = np.insert(markers.start, 0, np.iinfo(np.int64).min)[step]

@@ -25,7 +25,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
 from stepscope.names.calls import CallRole, call_role
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct, mapped
+from stepscope.trace.codes import among, distinct, mapped, united
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
@@ -152,5 +152,5 @@ def _waits(host: HostActivity) -> I32:
     """Calls that block until a device got somewhere, but for copies to it, whose data the host may be staging."""
     waits, ops = host.waits.slice, host.trace.device_ops
     runtime = among(host.trace.slices.kind[waits], (Kind.SYNC, Kind.RUNTIME_CALL))
-    sends = np.unique(ops.launch[(ops.direction != Direction.D2H) & (ops.launch >= 0)])
+    sends = united(ops.launch[(ops.direction != Direction.D2H) & (ops.launch >= 0)])
     return np.asarray(waits[runtime & ~among(waits, sends)])

@@ -10,7 +10,7 @@ from stepscope.analysis.limits import INFERRED_WAIT_NS
 from stepscope.hlo.waits import is_feed
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped
+from stepscope.trace.codes import among, mapped, united
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -78,14 +78,14 @@ class _Queues:
         stream = [activity.stream[mine] for activity, mine in zip(activities, ops, strict=True)]
         end = [activity.end[mine] for activity, mine in zip(activities, ops, strict=True)]
         nothing = np.empty(0, np.int64)
-        self._streams = [np.unique(mine) for mine in stream]
+        self._streams = [united(mine) for mine in stream]
         self._first = np.cumsum([0, *(mine.size for mine in self._streams)])
         number = [self.numbers(at, mine) for at, mine in enumerate(stream)]
         launches, numbers = np.concatenate([nothing, *launch]), np.concatenate([nothing, *number])
         order = np.lexsort((launches, numbers))
         self._number, self._launch = numbers[order], launches[order]
         self._op, self._end = np.concatenate([nothing, *ops])[order], np.concatenate([nothing, *end])[order]
-        self._times = np.unique(launches)
+        self._times = united(launches)
         self._key = self._number * (self._times.size + 1) + np.searchsorted(self._times, self._launch)
 
     def numbers(self, device: int, streams: I64) -> I64:

@@ -9,6 +9,7 @@ from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.analysis.facts import Facts
 from stepscope.cluster.limits import PATH_PIECES_KEPT
 from stepscope.record import record
+from stepscope.trace.codes import united
 from stepscope.trace.tables import I32, I64, U8
 from stepscope.whatif.critical import CriticalPath, critical_path
 
@@ -86,7 +87,7 @@ def _fitting(step: I32) -> int:
 def _atoms(path: CriticalPath, cuts: I64) -> tuple[I64, I64, I64]:
     """The elements cut at some times: start and end of each part, and its element."""
     over = path.start + path.dur
-    start = np.union1d(path.start, cuts)
+    start = united(path.start, cuts)
     element = np.searchsorted(path.start, start, "right") - 1
     inside = (element >= 0) & (start < over[element])
     start, element = start[inside], element[inside]

@@ -14,7 +14,7 @@ from stepscope.analysis.silent import busy_thread
 from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct
+from stepscope.trace.codes import among, distinct, united
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import without_dispatch_of
@@ -53,7 +53,7 @@ def waited_for(
     start, end = pieces.start[counted], pieces.end[counted]
     length = dispatching(facts, start, end)
     calls = activity.call[op_of[counted]].astype(np.int32)
-    launching = np.unique(activity.call[chosen & activity.launched]).astype(np.int32)
+    launching = united(activity.call[chosen & activity.launched]).astype(np.int32)
     return Dispatch(facts.per_step(int(length.sum())), launching, find_places(facts.locator, calls, length))
 
 

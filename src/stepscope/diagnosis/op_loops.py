@@ -18,7 +18,7 @@ from stepscope.diagnosis.numbers_read import by_program
 from stepscope.names.producing import reads_numbers
 from stepscope.record import record
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, mapped, marked
+from stepscope.trace.codes import among, mapped, marked, united, without
 from stepscope.trace.forest import inherit, is_outermost, outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools, Kind
@@ -70,7 +70,7 @@ def longest_loop(facts: Facts, but: Bools) -> OpLoop | None:
     rows = rows[_within(facts, rows)]
     direct = rows[by_program(facts, rows)]
     looped, call = _looped(facts, direct, asking(trace)[direct])
-    rest = np.setdiff1d(rows, direct)
+    rest = without(rows, direct)
     in_modules, turn, caller = _in_turns(facts, rest)
     rows, call = np.concatenate((looped, in_modules)), np.concatenate((call, caller))
     if not rows.size:
@@ -82,7 +82,7 @@ def longest_loop(facts: Facts, but: Bools) -> OpLoop | None:
         return None
     chosen = group == most
     turn = turn[chosen[looped.size :]]
-    rows, call, modules = rows[chosen], np.unique(call[chosen]), np.unique(turn)
+    rows, call, modules = rows[chosen], united(call[chosen]), united(turn)
     asked = np.concatenate((rows[: rows.size - turn.size], turn))  # A module's place is where it is called.
     places, which = np.unique(facts.locator.group(asked), return_inverse=True)
     longest = np.bincount(which, slices.dur_ns[rows]).argmax() if places.size else 0
@@ -92,7 +92,7 @@ def longest_loop(facts: Facts, but: Bools) -> OpLoop | None:
     around = _bridged(iv.of(slices, np.concatenate((rows, modules)))) if modules.size else iv.of(slices, call)
     inside = marked(modules if modules.size else call, len(slices))
     inner = np.flatnonzero(own_ops(trace) & (outermost(inside, slices.parent) >= 0)).astype(np.int32)
-    between = iv.subtract(around, iv.of(slices, np.union1d(inner, rows)))
+    between = iv.subtract(around, iv.of(slices, united(inner, rows)))
     return OpLoop(
         where=replace(facts.locator.where(int(asked[which == longest][0])), op=None),
         function=frame.function,

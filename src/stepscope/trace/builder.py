@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stepscope.trace import tables as t
 from stepscope.trace.check import check
+from stepscope.trace.codes import united
 from stepscope.trace.forest import innermost_at, nest
 from stepscope.trace.plausible import plausible
 from stepscope.trace.trace import Completeness, Info, Trace
@@ -157,7 +158,7 @@ class TraceBuilder:
         order = np.arange(key.size) if is_sorted else np.argsort(key, kind="stable")
         key = key if is_sorted else key[order]
         tied = np.flatnonzero(key[1:] == key[:-1])
-        rows = np.union1d(tied, tied + 1)
+        rows = united(tied, tied + 1)
         within = order[rows]
         longest = dur[within if chosen is None or len(dur) == key.size else chosen[within]]
         order[rows] = within[np.lexsort((within, -longest, key[rows]))]

@@ -68,6 +68,30 @@ def distinct(values: npt.NDArray[Any]) -> list[Any]:
     return once
 
 
+def united(*columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The distinct values of some columns together, rising, of many that mostly differ (rows, times).
+
+    ``numpy.unique`` has hashed them since 2.3: 0.5 us for each that is another one, where sorting takes 0.04.
+
+    >>> united(np.array([3, 1]), np.array([3, 2])).tolist()
+    [1, 2, 3]
+    """
+    ordered = np.sort(np.concatenate(columns) if len(columns) > 1 else columns[0], axis=None)
+    first = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return np.asarray(ordered[first])
+
+
+def without(values: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The distinct values that are none of some others, rising.
+
+    >>> without(np.array([3, 1, 3]), np.array([1])).tolist()
+    [3]
+    """
+    ordered = united(values)
+    return np.asarray(ordered[~among(ordered, others)])
+
+
 def marked(rows: Any, size: int) -> Bools:
     """Which of so many rows are among some."""
     marks = np.zeros(size, np.bool_)

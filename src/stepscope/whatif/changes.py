@@ -17,7 +17,7 @@ from stepscope.analysis.syncs import wait_places
 from stepscope.analysis.waits import called_before
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, united
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
@@ -129,7 +129,7 @@ def without_dispatch(facts: Facts) -> Change:
 def without_dispatch_of(facts: Facts, calls: I32, most_ns: int) -> Change:
     """The same for some launching calls: what their threads dispatch from the launch before each until it returns."""
     slices, stays = facts.trace.slices, _dispatches_nothing(facts)
-    every = np.unique(np.concatenate([a.call[a.launched] for a in facts.activities]))
+    every = united(np.concatenate([a.call[a.launched] for a in facts.activities]))
     spans = {}
     for track in facts.launching_tracks:
         own = every[slices.track[every] == track]

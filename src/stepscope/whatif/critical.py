@@ -18,7 +18,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import DISPATCH_GAP_NS
 from stepscope.compiled import kernel
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import among, distinct
+from stepscope.trace.codes import among, distinct, united
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, U8, Kind, Rows
@@ -259,7 +259,7 @@ def _causes(facts: Facts, tracks: tuple[int, ...]) -> list[tuple[Category, iv.In
 def _pieces(stretches: iv.Intervals, spans: iv.Intervals) -> iv.Intervals:
     """What of some stretches, which may touch each other, lies in a set: cut where a stretch ends."""
     begun, over = iv.union(*iv.intersect(iv.union(*stretches), spans))
-    cuts = np.union1d(*stretches)
+    cuts = united(*stretches)
     at = np.maximum(np.searchsorted(begun, cuts, "right") - 1, 0)
     cuts = cuts[(begun[at] < cuts) & (cuts < over[at])] if begun.size else cuts[:0]
     return np.sort(np.append(begun, cuts)), np.sort(np.append(over, cuts))

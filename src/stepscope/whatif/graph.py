@@ -22,7 +22,7 @@ from stepscope.analysis.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_
 from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
 from stepscope.record import record
-from stepscope.trace.codes import among, distinct, grouped
+from stepscope.trace.codes import among, distinct, grouped, united
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
 from stepscope.whatif.host_waits import host_waits
 from stepscope.whatif.records import LONG_AGO, NONE, Instant, ReplayedOps, ReplayedWaits, mean_by_kind
@@ -75,7 +75,7 @@ class Graph:
 def dependency_graph(facts: Facts) -> Graph:
     """The graph of a profile. It needs a device with recorded launches (``replay.why_not``)."""
     activities = facts.activities
-    calls = np.unique(np.concatenate([a.call[a.launched] for a in activities])).astype(np.int32)
+    calls = united(np.concatenate([a.call[a.launched] for a in activities])).astype(np.int32)
     ops = _ops(facts, calls)
     tracks = _lines(facts, calls)
     lines = _line_of(facts, tracks)

@@ -26,7 +26,7 @@ from stepscope.diagnosis.remedies import (
     remedy,
     sentence,
 )
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, united
 from stepscope.trace.tables import Kind
 from stepscope.units import format_count, format_ns
 
@@ -164,7 +164,7 @@ def done_once(facts: Facts) -> Notice | None:
     windows_of = {step: _windows(facts, step) for step in (*_apart(facts), *around)}
     held = {step: seen_in(facts, windows, *Once) for step, windows in windows_of.items()}
     held = {step: rows for step, rows in held.items() if rows.size}
-    every = np.unique(np.concatenate([np.empty(0, np.intp), *held.values()]))
+    every = united(np.concatenate([np.empty(0, np.intp), *held.values()]))
     took = int((facts.once.end - facts.once.start)[every].sum())
     if not every.size or took <= SLOW_STEP_SHARE * (facts.mean_step_ns or 0):
         return None

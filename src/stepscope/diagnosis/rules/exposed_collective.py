@@ -34,7 +34,7 @@ from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.record import record
-from stepscope.trace.codes import among, distinct, used_codes
+from stepscope.trace.codes import among, distinct, united, used_codes
 from stepscope.trace.tables import NULL, Rows
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
@@ -353,9 +353,9 @@ def _names_around(trace: Trace, activity: DeviceActivity, ops: Rows) -> list[str
     """What ops are called, what their launches lie in, and who takes part."""
     slices, groups = trace.slices, trace.device_ops.process_group[activity.row[ops]]
     codes = {*slices.name[activity.slice[ops]].tolist(), *groups.tolist()}
-    inside = np.unique(activity.call[ops])
+    inside = united(activity.call[ops])
     for _ in range(_DEPTH):
-        inside = np.unique(inside[inside >= 0])
+        inside = united(inside[inside >= 0])
         if not inside.size:
             break
         codes |= {*slices.name[inside].tolist()}

@@ -15,7 +15,7 @@ from stepscope.formats.chrome.samples import series_names
 from stepscope.formats.chrome.sorting import POINTS, Fate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, united
 from stepscope.trace.trace import Completeness, Device, Info, Loss
 
 Identifier = int | str | None
@@ -206,7 +206,7 @@ class Conversion(ABC):
                 (self.track_of(begin), e.ts_ns[begin] - self.origin),
                 (self.track_of(end), at[of_kind] - self.origin),
             )
-        connected = np.union1d(source, target)
+        connected = united(source, target)
         open_ended = self.fate == Fate.FLOW
         open_ended[rows[repeats]] = False
         open_ended[connected] = False

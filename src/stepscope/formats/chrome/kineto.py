@@ -25,7 +25,7 @@ from stepscope.formats.chrome.xla_tables import xla_ops
 from stepscope.names.versions import Range, of_kineto
 from stepscope.regex import regex
 from stepscope.trace import tables as t
-from stepscope.trace.codes import grouped, used_codes
+from stepscope.trace.codes import grouped, united, used_codes
 from stepscope.trace.trace import Info, Loss
 
 _STREAM = regex(r"stream (\d{1,18})(?!\S)")
@@ -211,7 +211,7 @@ class _Conversion(Conversion):
         )
         launched = ops[launch >= 0]
         stated = self.columns.at(own.LAUNCH, launched)
-        return np.unique(np.where(stated == t.NULL, self.columns.correlations(launched), stated))
+        return united(np.where(stated == t.NULL, self.columns.correlations(launched), stated))
 
     def _copies(self, ops: t.Rows) -> tuple[t.U8, t.U8, t.U8]:
         """Direction and memory kinds: from the name, else from an argument; unknown for anything that is no copy."""

@@ -17,7 +17,7 @@ from stepscope.formats.chrome.own import BEGUN, CALL_LINE
 from stepscope.names.frames import of_the_profiler
 from stepscope.regex import regex
 from stepscope.trace import tables as t
-from stepscope.trace.codes import among, mapped, marked
+from stepscope.trace.codes import among, mapped, marked, united
 
 _FRAMES = (t.Kind.PYTHON_FRAME, t.Kind.MODULE)
 _ID = "Python id"
@@ -68,7 +68,7 @@ def _told(conversion: Conversion, rows: t.Rows) -> tuple[t.Rows, t.I64, t.Bools]
     calls, lines = _given(conversion)
     begun = _before(conversion, rows)
     conversion.events.arguments.pop(_ID, None)  # Of every frame, and nothing asks again.
-    chosen = np.union1d(calls, begun)
+    chosen = united(calls, begun)
     line = np.full(chosen.size, t.NULL, np.int64)
     line[np.searchsorted(chosen, calls)] = lines
     before = marked(np.searchsorted(chosen, begun), chosen.size)
@@ -107,7 +107,7 @@ def _before(conversion: Conversion, rows: t.Rows) -> t.Rows:
             after, last = mine[chain : chain + 1], mine[chain - 1]
             until = min([int(e.ts_ns[last] + e.dur_ns[last]), *e.ts_ns[after].tolist()])
             others = rows[lane != first]
-            begun: t.Rows = np.union1d(mine[:chain], others[e.ts_ns[others] < until])
+            begun: t.Rows = united(mine[:chain], others[e.ts_ns[others] < until])
             return begun
     return starts[:0]
 

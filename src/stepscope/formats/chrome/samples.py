@@ -15,7 +15,7 @@ from stepscope.formats.chrome.scan import parse_arguments
 from stepscope.inputs.source import Source, fill
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.codes import marked
+from stepscope.trace.codes import marked, without
 
 _BLOCK = 1 << 20
 _LONGEST = 1 << 16
@@ -55,7 +55,7 @@ def series_names(events: RawEvents, rows: t.Rows, builder: TraceBuilder) -> tupl
     samples = events.samples
     wanted = marked(rows, len(events))
     kept = np.flatnonzero(wanted[samples.rows])
-    silent = np.setdiff1d(rows, samples.rows)
+    silent = without(rows, samples.rows)
     event = np.concatenate((samples.rows[kept], silent))
     order = np.argsort(event, kind="stable")
     series = np.concatenate((samples.series[kept], np.full(silent.size, -1, np.int32)))[order]

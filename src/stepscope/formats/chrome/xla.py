@@ -32,7 +32,7 @@ from stepscope.record import record
 from stepscope.regex import regex
 from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import mapped, united, used_codes, without
 from stepscope.trace.trace import Device, Info, Loss
 
 FORMAT = "XLA trace JSON"
@@ -150,9 +150,9 @@ class _Conversion(Conversion):
         kinds[self._inside_framework(kinds)] = t.Kind.HOST_OP
         steps = self.columns.rows("step_num")
         kinds[steps[self.on_host[e.lane[steps]]]] = t.Kind.STEP
-        ops = np.union1d(np.flatnonzero(self.measured[e.lane]), self.cpu_ops)
+        ops = united(np.flatnonzero(self.measured[e.lane]), self.cpu_ops)
         kinds[ops] = mapped(e.name[ops], e.strings, _op_kind, np.uint8)
-        unplaced = np.setdiff1d(self.columns.rows("hlo_op"), ops)
+        unplaced = without(self.columns.rows("hlo_op"), ops)
         kinds[unplaced[self.on_host[e.lane[unplaced]]]] = t.Kind.HOST_OP
         return kinds
 
@@ -236,7 +236,7 @@ class _Conversion(Conversion):
         unknown = np.full(waits.size, t.NULL, np.int64)
         self.builder.table(t.DeviceWaits(self.slice_id[waits], device, stream, unknown, unknown))
         drawn = np.array([line.measured and line.stream is None for line in self.lines], np.bool_)
-        compiled = np.union1d(np.union1d(ops, waits), self.rows_with("hlo_op"))
+        compiled = united(ops, waits, self.rows_with("hlo_op"))
         self.builder.table(xla_ops(self, compiled, drawn[self.events.lane[compiled]]))
         self._step_marks()
         self._note_cap()

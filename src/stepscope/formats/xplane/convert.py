@@ -38,7 +38,7 @@ from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import SpaceXlaOps
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.codes import among, used_codes
+from stepscope.trace.codes import among, used_codes, without
 from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
 _LAST = np.iinfo(np.int64).max
@@ -163,7 +163,7 @@ class _Conversion:
         launches = LaunchFinder(self.view, self.times, slices, self.ops, self.handovers, self.devices)
         calls = launches.of(ops, placed.device(ops))
         if self.own is not None:
-            restated_launches(self.view, np.setdiff1d(np.flatnonzero(on_host), ops), ops, calls.call, calls.basis)
+            restated_launches(self.view, without(np.flatnonzero(on_host), ops), ops, calls.call, calls.basis)
         known = calls.call >= 0
         call = np.where(known, self.slice_id[calls.call], np.int32(-1)).astype(np.int32)
         self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], calls.basis[known]))

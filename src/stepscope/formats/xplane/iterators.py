@@ -8,14 +8,14 @@ from stepscope.formats.xplane.stats import ITERATORS
 from stepscope.formats.xplane.view import View
 from stepscope.names.tf_data import is_iterator
 from stepscope.trace import tables as t
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import mapped, united
 
 
 def iterators(view: View, slices: t.Bools, slice_id: t.I32) -> t.Iterators:
     """A row per event of an iterator that says anything but how long it took; ``slices`` are the events kept."""
     stats = view.space.stats
     told = [stats.rows(key) for key in ("name", *ITERATORS.values())]
-    rows = np.unique(np.concatenate(told)).astype(np.intp)
+    rows = united(np.concatenate(told)).astype(np.intp)
     rows = rows[slices[rows]]
     rows = rows[mapped(view.name[rows], view.names, is_iterator, np.bool_)]
     key = ITERATORS

@@ -35,7 +35,7 @@ from stepscope.names.calls import is_graph_launch
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.record import record
 from stepscope.regex import regex
-from stepscope.trace.codes import among
+from stepscope.trace.codes import among, united
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
 
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -265,7 +265,7 @@ class LaunchFinder:
         for mine, ordered in self._with_calls(at, device, numbered, calls):
             told, left = mine[launched_by[mine] >= 0], mine[launched_by[mine] < 0]
             place = match([launched_by[told]], [ordered])
-            offsets = np.unique(columns.run[at[told[place >= 0]]] - place[place >= 0])
+            offsets = united(columns.run[at[told[place >= 0]]] - place[place >= 0])
             if offsets.size != 1 or not left.size:
                 continue
             nth = columns.run[at[left]] - offsets[0]
@@ -289,7 +289,7 @@ class LaunchFinder:
             if _skips(columns.run[at[firsts]]):
                 continue
             known = launched_by[firsts]  # Not all say of which module they are.
-            ordered = self._earliest_first(np.union1d(ordered, known[known >= 0]))
+            ordered = self._earliest_first(united(ordered, known[known >= 0]))
             picked = _picked(ordered, _in_turn(match([known], [ordered]), ordered.size))
             picked[start[picked] > start[columns.rows[at[firsts]]]] = -1
             of_all = picked[np.argsort(order)[run]]
@@ -342,7 +342,7 @@ def is_continuation(name: str) -> bool:
 
 def _skips(run: I64) -> bool:
     """Whether runs are missing: those of one program are numbered, from a number far from every other program's on."""
-    apart = np.diff(np.unique(run[run != NULL]))
+    apart = np.diff(united(run[run != NULL]))
     return bool(((apart > 1) & (apart < _OF_ONE_PROGRAM)).any())
 
 

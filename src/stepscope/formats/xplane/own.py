@@ -14,6 +14,7 @@ from stepscope.formats.restated import OwnPart, OwnSpace
 from stepscope.formats.xplane.stats import LAUNCH, MARKER, NUMBER, OWN_COLUMNS, PART, RUN
 from stepscope.formats.xplane.view import View
 from stepscope.trace import tables as t
+from stepscope.trace.codes import united
 
 Stated = TypeVar("Stated")
 
@@ -78,7 +79,7 @@ def restated_tables(view: View, slices: t.Bools, slice_id: t.I32) -> Iterator[t.
     for table, told_by in (("host_ops", ""), ("nodes", "node")):
         columns = OWN_COLUMNS[table]
         stats = [columns[told_by]] if told_by else list(columns.values())
-        rows = np.unique(np.concatenate([view.space.stats.rows(stat) for stat in stats])).astype(np.intp)
+        rows = united(np.concatenate([view.space.stats.rows(stat) for stat in stats])).astype(np.intp)
         rows = rows[slices[rows]]
         kind = t.TABLES[table]
         restated = {"slice": slice_id[rows], **_columns(view, kind, columns, rows)}

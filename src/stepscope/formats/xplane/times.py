@@ -14,6 +14,7 @@ from stepscope.formats.xplane.moments import OnLines, first_of_task
 from stepscope.formats.xplane.view import View
 from stepscope.hlo.instructions import is_control_flow
 from stepscope.names.xla_hosts import is_wait_edge, runs_program
+from stepscope.trace.codes import united
 from stepscope.trace.tables import I64, NULL, Bools, Rows
 
 _UNIX_NS = 10**17
@@ -86,7 +87,7 @@ def _extend(view: View, handovers: Handovers, times: EventTimes) -> None:
     times.dur = times.dur.copy()
     for begun, end in ((source[ops], done), (source[waits], (times.start + times.dur)[target[waits]])):
         np.maximum.at(times.dur, begun, end - times.start[begun])
-    times.waits = np.unique(source[waits])
+    times.waits = united(source[waits])
 
 
 def _done(view: View, times: EventTimes, ops: Rows, ends: Rows) -> I64:

@@ -22,6 +22,7 @@ from stepscope.formats.xplane.stats import PART, RUN
 from stepscope.formats.xplane.writing.plane import Plane
 from stepscope.inputs.source import Source
 from stepscope.protobuf.columns import Children, Spans, children, decode, texts
+from stepscope.trace.codes import united
 from stepscope.trace.select import cuts_of
 from stepscope.trace.tables import I64, NULL, U8
 from stepscope.trace.trace import Trace
@@ -72,7 +73,7 @@ def pieces(trace: Trace, source: Source) -> Iterator[Piece]:
 def _kept_events(trace: Trace) -> I64:
     """Where the events that are rows begin."""
     offsets = np.concatenate([getattr(trace, table).offset for table in _OFFSETS])
-    return np.unique(offsets[offsets != NULL])
+    return united(offsets[offsets != NULL])
 
 
 def _plane(data: U8, start: int, end: int, kept: I64 | None) -> Iterator[Piece]:
