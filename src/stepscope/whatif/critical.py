@@ -258,10 +258,12 @@ def _causes(facts: Facts, tracks: tuple[int, ...]) -> list[tuple[Category, iv.In
 
 def _pieces(stretches: iv.Intervals, spans: iv.Intervals) -> iv.Intervals:
     """What of some stretches, which may touch each other, lies in a set: cut where a stretch ends."""
-    begun, over = iv.union(*iv.intersect(iv.union(*stretches), spans))
+    begun, over = iv.union(*iv.intersect(iv.union(*stretches), spans)) if spans[0].size else iv.EMPTY
+    if not begun.size:
+        return iv.EMPTY
     cuts = united(*stretches)
     at = np.maximum(np.searchsorted(begun, cuts, "right") - 1, 0)
-    cuts = cuts[(begun[at] < cuts) & (cuts < over[at])] if begun.size else cuts[:0]
+    cuts = cuts[(begun[at] < cuts) & (cuts < over[at])]
     return np.sort(np.append(begun, cuts)), np.sort(np.append(over, cuts))
 
 
