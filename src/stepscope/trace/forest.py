@@ -146,7 +146,7 @@ def outermost(chosen: Bools, parent: I32) -> I32:
 def is_outermost(chosen: Bools, parent: I32) -> Bools:
     """Which of the chosen slices lie in no other chosen one."""
     if not chosen.any():
-        return chosen
+        return np.zeros_like(chosen)
     return np.asarray(outermost(chosen, parent) == np.arange(parent.size, dtype=np.int32))
 
 
