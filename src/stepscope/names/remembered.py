@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-_NAMES_KEPT = 1 << 16
+_NAMES_KEPT = 1 << 15
 """Each table asks for a profile's names from the first to the last: were there more than are kept, none would be kept
-until it is asked for again. Large TensorFlow jobs have 10^4; a name takes 80 bytes here."""
+until it is asked for again. Large TensorFlow jobs have 10^4. No more, as names that hold addresses are new in each of a
+thousand ranks, and one takes 80 bytes and its own for each function here."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
