@@ -268,7 +268,11 @@ def test_the_command_makes_a_cluster_here(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.slow
-def test_a_cluster_here_seldom_looks_at_itself_and_keeps_the_memory_it_works_with() -> None:
+def test_a_cluster_here_seldom_looks_at_itself_and_keeps_the_memory_it_works_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # Dask's nannies of other tests set it in this process.
+
     def asked() -> tuple[Any, str | None]:
         from dask import config
 
