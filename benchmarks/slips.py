@@ -124,9 +124,10 @@ def instructions(*command: str) -> float:
 
 
 def _environment() -> dict[str, str]:
-    """One order of sets, no process in the background, and modules that are compiled once."""
+    """One order of sets, no process in the background, modules that are compiled once, and no threads of numpy's: what
+    they take while they wait for work is never the same."""
     left = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return left | {"PYTHONHASHSEED": "0", "STEPSCOPE_BACKGROUND": "0"}
+    return left | {"PYTHONHASHSEED": "0", "STEPSCOPE_BACKGROUND": "0", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def ratio(name: str, work: Work, path: Callable[[str], Path]) -> float:
