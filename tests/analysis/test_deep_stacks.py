@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from stepscope.analysis import code_lines
+from stepscope.analysis import climbing
 from stepscope.trace import forest
 from stepscope.trace.tables import I32, Bools
 
@@ -59,12 +59,12 @@ def test_answers_are_those_of_climbing_however_many_are_asked_for(seed: int) -> 
     functions = np.where(rng.random(2_000) < 0.5, parent[np.maximum(above, 0)], functions).astype(np.int32)
     asked = zip(slices.tolist(), functions.tolist(), strict=True)
     expected = [climbed_within(one, around, chosen, parent) if around >= 0 else -1 for one, around in asked]
-    assert code_lines._called(slices, functions, chosen, parent).tolist() == expected
-    jumped = code_lines._jump_within(slices, functions, *forest.ladders(parent, chosen), parent)
+    assert climbing.outermost_call_in(slices, functions, chosen, parent).tolist() == expected
+    jumped = climbing._jump_within(slices, functions, *forest.ladders(parent, chosen), parent)
     assert jumped.tolist() == expected
     nearest = forest.inherit(np.where(chosen, np.arange(200), -1).astype(np.int32), parent)
     at = np.where(slices >= 0, nearest[slices], -1)
-    assert code_lines._climbed(slices, chosen, parent).tolist() == at.tolist()
+    assert climbing.nearest_chosen(slices, chosen, parent).tolist() == at.tolist()
 
 
 def test_climbing_ends_when_it_has_taken_as_many_steps_as_there_are_slices() -> None:
@@ -72,11 +72,11 @@ def test_climbing_ends_when_it_has_taken_as_many_steps_as_there_are_slices() -> 
     bottom, top = np.full(DEEP, DEEP - 1, np.int32), np.zeros(DEEP, np.int32)
     none, chosen = np.zeros(DEEP, np.bool_), np.zeros(DEEP, np.bool_)
     chosen[1] = True
-    _, done = plain(code_lines._climb)(bottom, none, parent)
+    _, done = plain(climbing._climb)(bottom, none, parent)
     assert done < 3
     assert parent.reads < 3 * DEEP
     parent.reads = 0
-    _, done = plain(code_lines._climb_within)(bottom, top, chosen, parent)
+    _, done = plain(climbing._climb_within)(bottom, top, chosen, parent)
     assert done < 3
     assert parent.reads < 3 * DEEP
 
@@ -86,7 +86,7 @@ def test_a_slice_far_above_is_reached_in_few_steps() -> None:
     parent, chosen = Counted(chain), np.zeros(DEEP, np.bool_)
     chosen[1] = True
     bottom, top = np.full(DEEP, DEEP - 1, np.int32), np.zeros(DEEP, np.int32)
-    made = plain(code_lines._jump_within)(bottom, top, *forest.ladders(chain, chosen), parent)
+    made = plain(climbing._jump_within)(bottom, top, *forest.ladders(chain, chosen), parent)
     assert (made == 1).all()
     assert parent.reads < 100 * DEEP  # of 3,000 levels
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stepscope.trace.codes import _USED, among, distinct, grouped, mapped, used_codes
+from stepscope.trace.codes import _USED, among, distinct, grouped, mapped, united, used_codes, without
 
 INT64 = np.iinfo(np.int64)
 VALUES = st.one_of(st.integers(-2, 5), st.integers(INT64.min, INT64.max), st.sampled_from([INT64.min, INT64.max]))
@@ -81,3 +81,11 @@ def test_a_function_is_looked_up_for_each_row_however_many_there_are(rows, funct
         values = mapped(column, strings, function, dtype)
         assert values.dtype == dtype
         assert values.tolist() == [dtype(function(strings[code]) if code >= 0 else 0) for code in column.tolist()]
+
+
+@given(st.lists(VALUES), st.lists(VALUES))
+def test_rows_are_united_and_taken_out_as_numpy_does_it(values: list[int], others: list[int]) -> None:
+    one, other = np.array(values, np.int64), np.array(others, np.int64)
+    assert united(one).tolist() == np.unique(one).tolist()
+    assert united(one, other).tolist() == np.union1d(one, other).tolist()
+    assert without(one, other).tolist() == np.setdiff1d(one, other).tolist()

@@ -12,13 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.analysis.climbing import nearest_chosen, outermost_call_in
 from stepscope.analysis.limits import LINE_AGREED, LINE_CONTESTED, LINE_NEAR_NS, LINE_OTHERS
-from stepscope.compiled import kernel
 from stepscope.names.callbacks import named_callback
 from stepscope.names.frames import names_function
 from stepscope.record import record
 from stepscope.trace.codes import among, distinct, grouped, mapped
-from stepscope.trace.forest import inherit, innermost_at, ladders, outermost, rows_of_track
+from stepscope.trace.forest import inherit, innermost_at, outermost, rows_of_track
 from stepscope.trace.sparse import ValuesOfFew, told
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -65,7 +65,7 @@ class CodeLines:
         nothing tells."""
         if not self.knows:
             return np.full(functions.size, NULL, np.int64)
-        called = _called(slices, functions, self._is_python, self._trace.slices.parent)
+        called = outermost_call_in(slices, functions, self._is_python, self._trace.slices.parent)
         line = self._call_line(called)
         open_ = np.flatnonzero((line == NULL) & (functions >= 0))
         if not len(self._trace.looks):
@@ -188,7 +188,7 @@ class CodeLines:
         """The calls alone whose line is known: without looks nothing else tells."""
         frames, parent = self._trace.frames, self._trace.slices.parent
         called = np.sort(frames.slice[frames.call_line != NULL])
-        holder = _climbed(parent[called], self._is_seen, parent)
+        holder = nearest_chosen(parent[called], self._is_seen, parent)
         return _Cells(np.sort(holder[holder >= 0].astype(np.int64) << 32 | called[holder >= 0]))
 
     def _cell(self, holders: I32, times: I64) -> tuple[Rows, Bools]:
@@ -326,77 +326,5 @@ def _functions(trace: Trace, inner: I32) -> I32:
         if not codes:
             continue
         mine = np.flatnonzero(of == number)
-        functions[mine] = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
+        functions[mine] = nearest_chosen(inner[mine], is_frame & among(slices.name, codes), slices.parent)
     return functions
-
-
-def _climbed(row: I32, chosen: Bools, parent: I32) -> I32:
-    """The nearest chosen slice around each, or itself; -1 for none."""
-    made, done = _climb(row, chosen, parent)
-    if done < row.size:
-        nearest = inherit(np.where(chosen, np.arange(parent.size, dtype=np.int32), np.int32(-1)), parent)
-        made[done:] = np.where(row[done:] >= 0, nearest[row[done:]], np.int32(-1))
-    return made
-
-
-def _called(slices: I32, functions: I32, is_python: Bools, parent: I32) -> I32:
-    """Per slice, the outermost call around it (or itself) inside of a function; -1 for none."""
-    made, done = _climb_within(slices, functions, is_python, parent)
-    if done < slices.size:
-        made[done:] = _jump_within(slices[done:], functions[done:], *ladders(parent, is_python), parent)
-    return made
-
-
-# A slice that is asked of is most often a few levels deep, and climbing is all that it takes. Where stacks nest without
-# end the rest is answered otherwise: as soon as climbing has taken as many steps as there are slices.
-
-
-@kernel
-def _climb(row: I32, chosen: Bools, parent: I32) -> tuple[I32, int]:
-    made = np.full(row.size, -1, np.int32)
-    steps = 0
-    for i in range(row.size):
-        if steps > parent.size:
-            return made, i
-        j = row[i]
-        while j >= 0 and not chosen[j]:
-            j = parent[j]
-            steps += 1
-        made[i] = j
-    return made, row.size
-
-
-@kernel
-def _climb_within(slices: I32, functions: I32, is_python: Bools, parent: I32) -> tuple[I32, int]:
-    made = np.full(slices.size, -1, np.int32)
-    steps = 0
-    for i in range(slices.size):
-        if steps > parent.size:
-            return made, i
-        j = slices[i] if functions[i] >= 0 else -1
-        while j >= 0 and j != functions[i]:
-            if is_python[j]:
-                made[i] = j
-            j = parent[j]
-            steps += 1
-        if j < 0:
-            made[i] = -1
-    return made, slices.size
-
-
-@kernel
-def _jump_within(slices: I32, functions: I32, depth: I32, calls: I32, jump: I32, parent: I32) -> I32:
-    made = np.full(slices.size, -1, np.int32)
-    for i in range(slices.size):
-        j, function = slices[i], functions[i]
-        if j < 0 or function < 0 or calls[j] <= calls[function]:
-            continue
-        # The outermost call inside is the outermost slice around which there are more calls than around the function.
-        while parent[j] >= 0 and calls[parent[j]] > calls[function]:
-            j = jump[j] if calls[jump[j]] > calls[function] else parent[j]
-        around = parent[j]
-        while around >= 0 and depth[around] > depth[function]:
-            around = jump[around] if depth[jump[around]] >= depth[function] else parent[around]
-        if around == function:
-            made[i] = j
-    return made

@@ -41,7 +41,7 @@ _SETTINGS = {
     "distributed.worker.memory.monitor-interval": "500ms",
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
-"""Of a cluster on this machine. At Dask's own 20 to 500 ms its processes look at themselves for 7 % of a core, for
+"""Of a cluster on this machine. At Dask's own 20 to 500 ms its processes look at themselves for 9 % of a core, for
 pages that nobody opens here, and each look interrupts a worker's reading; memory given back with each array is asked
 for again with the next one, six times as many pages."""
 _INSTALL = "--scheduler needs Dask, which is not installed: pip install dask distributed"

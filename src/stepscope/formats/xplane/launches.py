@@ -162,7 +162,7 @@ class LaunchFinder:
         """The calls that execute modules, earliest first."""
         view, stats = self._view, self._view.space.stats
         told = [xla_execution(name) for name in view.names]
-        executes = view.called(lambda name: xla_execution(name) is not None)
+        executes = among(view.name, [code for code, call in enumerate(told) if call is not None])
         rows = self._earliest_first(np.flatnonzero(executes & self._on_host.chosen))
         text = view.builder.text
         ordinals = np.array([NULL if not call or call.device is None else call.device for call in told] + [NULL])
