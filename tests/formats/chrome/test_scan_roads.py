@@ -266,7 +266,7 @@ def test_offsets_beyond_four_gigabytes_are_exact(make_road: type[Road]) -> None:
     [
         ("formats/nsys", "formats/nsys/sqlite/pages.py", "formats/nsys/about.py"),
         ("formats/xplane", "protobuf/columns.py", "formats/xplane/info.py"),
-        ("analysis", "names/frames.py", "analysis/memory.py"),
+        ("analysis", "trace/forest.py", "analysis/memory.py"),
     ],
 )
 def test_machine_code_is_made_anew_where_a_module_changes_that_it_holds_something_of(
